@@ -1,4 +1,4 @@
-"""Carries out what the core decides: moves rows, runs agents and gates, lands work.
+"""Carry out the decisions of the core: change rows, run agents and gates, land work.
 
 Not here: pure rules (`core`), access to the machine (`adapters`), and anything that prints (`cli`).
 """

@@ -173,9 +173,7 @@ def _split_json(name: str, data: Data, before: Data) -> tuple[Data, Data]:
     tables = _OLD_ENTRIES[name]
     keys = set(_JSON[name])
     if data.get("exports") is not None and data.get("name") != before.get("name"):
-        keys.add(
-            "name"
-        )  # a package with exports is found under its own name before an installed one
+        keys.add("name")  # a package with exports is found under its own name before an installed one
     steering = {key: value for key, value in data.items() if key in keys}
     rest = {key: value for key, value in data.items() if key not in keys and key not in tables}
     for table in tables:

@@ -95,7 +95,7 @@ def red_commands(plan: Plan, task: Task, *, with_gates: bool) -> Commands:
 def is_red(status: str, exit_codes: Iterable[int | None]) -> bool | None:
     """Return whether checks that pass with the work failed without it; None if unknown.
 
-    Elsewhere a missing program does not say anything about a tree. Here it is, because the program exists with the work.
+    Elsewhere a missing program says nothing about a tree. Here it is, because the program exists with the work.
     """
     if status == VerdictStatus.INCONCLUSIVE:
         return True if _CANNOT_RUN in exit_codes else None

@@ -1,6 +1,7 @@
-"""What becomes of an attempt when a run of its agent has ended.
+"""What follows when a run of an attempt's agent has ended.
 
-`settle_run` saves the work, `after_run` decides from values what follows, and `apply` writes it in one transaction.
+`settle_run` saves the work, `after_run` decides what follows, as a pure function, and `apply` writes it in
+one transaction.
 """
 
 from dataclasses import dataclass
@@ -49,7 +50,7 @@ FORGOTTEN = "its conversation is gone: it continues in a new one"
 """Why an attempt starts a new conversation, with only its workspace and its prompt."""
 
 _NAMED = 20
-"""How many paths outside of a task's scope an event names."""
+"""The most paths outside a task's scope that an event names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +60,10 @@ class EndedRun:
     run: Run
     ended: Ended
     strayed: str = ""
-    """What it wrote outside of its workspace, in words; empty if nothing."""
+    """What it wrote outside its workspace, in words; empty if nothing."""
     asked: tuple[Asking, ...] = ()
     resumed: bool = False
-    """Whether it was to continue a conversation."""
+    """Whether it should have continued a conversation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +74,12 @@ class Saved:
     agent_sha: str | None = None
     touched: tuple[str, ...] = ()
     refused: str = ""
-    """What in the agent's git folder leads out of its workspace, in words; empty if nothing does."""
+    """The parts of the agent's git folder that lead out of its workspace, in words; empty if none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What else decides what follows the end of a run."""
+    """Other facts that decide what follows the end of a run."""
 
     can: frozenset[str] = frozenset()
     """The agent's capabilities."""
@@ -87,9 +88,9 @@ class Known:
     answered: bool = False
     """Whether it gave an answer that a check can judge."""
     review_budget_spent: bool = False
-    """Whether the cap on reviews stopped it, and not one that pauses the loop."""
+    """Whether it was stopped by the limit on reviews, and not by one that pauses the loop."""
     decides: bool = False
-    """Whether it reviews contradicted checks: a person can decide about those too, so nothing waits for the review."""
+    """Whether it reviews contradicted checks: the user can decide about those too, so nothing waits for the review."""
     crashed_before: bool = False
     """Whether an earlier run of the attempt crashed."""
 
@@ -109,7 +110,7 @@ class Park:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Wait for a person's answer; the slot is free in the meantime."""
+    """Wait for the user's answer; the slot is free in the meantime."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class Judge:
     """Have the work checked."""
 
     qa: QaReport | None = None
-    """What a QA review reports; what it changed is thrown away."""
+    """The report of a QA review; its changes are discarded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +127,14 @@ class WaitForService:
 
     failed: Failed
     calls: int
-    """How many calls of the task have failed by now."""
+    """How many calls of the task have failed so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewConversation:
-    """Let the agent continue in the same workspace, told what was done and answered.
+    """Let the agent continue in the same workspace, with a summary of the work and the answers.
 
-    Only its memory is gone: another attempt would throw the work away, and a person's answers with it.
+    Only its memory is gone: another attempt would discard the work, and the user's answers with it.
     """
 
     failed: Failed
@@ -148,7 +149,7 @@ class HandOn:
 
 @dataclass(frozen=True, slots=True)
 class EndAttempt:
-    """The attempt failed; `counts` tells whether that is the fault of its work."""
+    """The attempt failed; `counts` is whether its work is the cause."""
 
     failed: Failed
     counts: bool
@@ -156,14 +157,14 @@ class EndAttempt:
 
 @dataclass(frozen=True, slots=True)
 class EndReview:
-    """Read what a reviewer answered; `failed` tells why there is nothing to read."""
+    """Read a reviewer's answer; `failed` is the reason if there is none."""
 
     failed: Failed | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Consulted:
-    """An investigator answered: what follows for the task follows from that."""
+    """An investigator answered: its answer decides what follows for the task."""
 
     answer: Investigation
 
@@ -225,7 +226,7 @@ def _after_failure(end: EndedRun, rows: Rows, known: Known, failed: Failed) -> N
     if _is_forgotten(end, failed) and not known.crashed_before:
         return NewConversation(failed)
     if has_had_its_turn(rows.attempt):
-        # The work was finished before this turn: what the workspace holds is judged however the turn ended.
+        # The work was finished before this turn: what the workspace contains is checked however the turn ended.
         return _claimed(end, rows)
     counts = rule.level is Level.ATTEMPT
     if not counts and handed_on(rows.task, failed.failure, rows.plan.policy):
@@ -234,7 +235,7 @@ def _after_failure(end: EndedRun, rows: Rows, known: Known, failed: Failed) -> N
 
 
 def _claimed(end: EndedRun, rows: Rows) -> Next:
-    """Have the work judged; a reviewer's answer is read instead."""
+    """Have the work checked; a reviewer's answer is read instead."""
     if end.run.role is Role.REVIEWER:
         return EndReview()
     if end.run.role is Role.INVESTIGATOR:
@@ -257,9 +258,9 @@ def _over(end: EndedRun, failed: Failed, *, counts: bool) -> Next:
 
 
 def _speaks_for_itself(end: EndedRun, rows: Rows, saved: Saved | None) -> bool:
-    """Return whether there is work to judge although its agent does not claim it.
+    """Return whether there is work to check although its agent does not claim it.
 
-    Where nothing checks the work, how the agent ended is all that is known of it.
+    If nothing checks the work, only the agent's end is known.
     """
     result, plan, task = end.ended.result, rows.plan, rows.task
     if (
@@ -274,7 +275,7 @@ def _speaks_for_itself(end: EndedRun, rows: Rows, saved: Saved | None) -> bool:
 
 
 def _is_forgotten(end: EndedRun, failed: Failed) -> bool:
-    """Return whether the agent no longer has the conversation that it was to continue: none began."""
+    """Return whether the agent lost the conversation that it should have continued: none began."""
     result = end.ended.result
     return end.resumed and failed.failure is Failure.CRASH and result is not None and not result.session_ref
 
@@ -300,7 +301,7 @@ async def _put_answer(world: World, rows: Rows, end: EndedRun) -> bool:
 
 
 async def _save(world: World, rows: Rows, end: EndedRun) -> Saved:
-    """Keep what the workspace holds."""
+    """Save what the workspace contains."""
     snapshot = await world.repository(rows.project).snapshot(
         Path(need(rows.attempt.workspace, "a workspace")),
         base_sha=need(rows.attempt.base_sha, "a base"),
@@ -335,7 +336,7 @@ def _known(tx: Tx, world: World, rows: Rows, end: EndedRun, saved: Saved | None,
 async def apply(
     world: World, rows: Rows, end: EndedRun, saved: Saved | None, following: Next, *, fence: int
 ) -> bool:
-    """Do what was decided; return whether the leg has more to do."""
+    """Apply a decision; return whether the leg has more to do."""
     if isinstance(following, EndReview):
         await take_in(world, rows, end.run, end.ended, following.failed, fence=fence)
         return True
@@ -355,7 +356,7 @@ def _write(
         case PauseForBudget():
             return stop_over_budget(tx, world, attempt, run, ended, fence=fence, **where)
         case Judge(qa=report):
-            # What a QA review changed is thrown away, so it blocks no other task.
+            # The changes of a QA review are discarded, so it blocks no other task.
             found = {} if report is None else {"qa": report, "touched": ()}
             _have_checked(tx, world, rows, end, {**where, **found}, fence=fence)
             return True
@@ -375,7 +376,7 @@ def _write(
             _end(tx, world, end, following.failed)
         case _:
             assert_never(following)
-    # The attempt waits now, unless a person cancelled it in the meantime.
+    # The attempt waits now, unless the user cancelled it in the meantime.
     current: Attempt = need(tx.get(Attempt, attempt.id), "the attempt")
     if current.interrupt == "cancel":
         cancel_attempt(tx, attempt, fence=fence, **where)
@@ -396,7 +397,7 @@ def _waits(
     current: Attempt,
     following: Park | WaitForService | NewConversation | HandOn,
 ) -> dict[str, Any]:
-    """Return what to write on an attempt that waits: for what, until when, and what its event tells."""
+    """Return what to write on a waiting attempt: for what, until when, and its event."""
     match following:
         case Park():
             # If no pause was requested, it continues as soon as the loop runs.

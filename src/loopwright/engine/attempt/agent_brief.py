@@ -1,4 +1,4 @@
-"""What an agent is told and given: read from the rows and the repository by `gather`, put together by `brief`."""
+"""Prepare an agent's prompt and limits: `gather` reads the rows and the repository, `brief` combines the facts."""
 
 import posixpath
 from collections.abc import Mapping
@@ -32,26 +32,26 @@ from loopwright.ports import AgentRequest, ToolServer, Tx, able
 from loopwright.prompts import packaged
 
 READS = Permissions(access=Access.READ_ONLY)
-"""What a reviewer may do, whatever the plan allows its agents."""
+"""The permissions of a reviewer, whatever the plan allows its agents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewFixes:
-    """What an attempt's agent is to fix."""
+    """What an attempt's agent should fix."""
 
     findings: tuple[Finding, ...] = ()
     is_new: bool = False
-    """Whether it is told for the first time."""
+    """Whether the agent gets it for the first time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Everything that decides what a run is told and given."""
+    """All facts that decide the prompt and the limits of a run."""
 
     rows: Rows
     run: Run
     template: Template
-    """What its prompt is made from."""
+    """The template of its prompt."""
     agent: str
     can: frozenset[str]
     """The agent's capabilities."""
@@ -61,32 +61,32 @@ class Facts:
     contained: bool
     permissions: Permissions
     account: str
-    """The account that it draws from."""
+    """The account that it uses."""
     max_cost_micros: int | None = None
     tools: Mapping[str, ToolServer] = field(default_factory=dict)
-    """What it asks a person with, if it may ask and can take tools."""
+    """The tools for questions to the user, if it may ask and accepts tools."""
     earlier: tuple[Run, ...] = ()
     """The runs with the same role that started before it, the newest first."""
     tries: tuple[Try, ...] = ()
     """The attempts before this one that were rejected."""
     answers: tuple[tuple[str, str], ...] = ()
-    """What people answered to the attempt's questions."""
+    """The user's answers to the attempt's questions."""
     lessons: tuple[str, ...] = ()
-    """What earlier work in the project taught, as far as it concerns the task."""
+    """Lessons of the project that match the task."""
     review_fixes: ReviewFixes = field(default_factory=ReviewFixes)
     last_answer: str = ""
-    """What the attempt before this one answered, where agents only answer."""
+    """The answer of the attempt before this one, if agents only answer."""
     documents: Mapping[str, str] = field(default_factory=dict)
     """The text of the plan's documents, by their paths in the workspace."""
     diagnosis: Diagnosis | None = None
-    """Why the task failed, by counting; None for any but an investigator."""
+    """The computed diagnosis of the task; None unless the agent is an investigator."""
     review: Review | None = None
-    """The review that it belongs to, and the change to look at; None for any but a reviewer."""
+    """The review that it belongs to, and the change to review; None unless the agent is a reviewer."""
     patch: Patch | None = None
 
 
 def brief(facts: Facts) -> AgentRequest:
-    """Return what an agent is asked to do, with what, and within which limits."""
+    """Return an agent's prompt, its tools and its limits."""
     rows, can = facts.rows, facts.can
     return AgentRequest(
         prompt=_prompt(facts),
@@ -179,7 +179,7 @@ def _prompt(facts: Facts) -> str:
 
 
 def learns(rows: Rows, run: Run) -> bool:
-    """Return whether a run is told lessons: only one that does a task is."""
+    """Return whether a run gets lessons: only a run that does a task does."""
     return run.role is Role.IMPLEMENTER and rows.task.type != qa.TYPE and rows.plan.policy.answer is None
 
 
@@ -193,7 +193,7 @@ def _conversation(facts: Facts) -> str | None:
 
 
 def _schema(facts: Facts) -> Mapping[str, Any] | None:
-    """Return the form in which an agent is to answer; None for one whose work counts, not its words."""
+    """Return the schema of an agent's answer; None if its work counts, not its words."""
     policy = facts.rows.plan.policy
     if facts.review is not None:
         return SCHEMA
@@ -206,16 +206,16 @@ def _schema(facts: Facts) -> Mapping[str, Any] | None:
 
 
 def _asks(facts: Facts) -> bool:
-    """Return whether a run may ask a person; a reviewer and an investigator only say what they think."""
+    """Return whether a run may ask the user; a reviewer and an investigator only give their opinion."""
     answer = facts.rows.plan.policy.answer
     return facts.run.role not in (Role.REVIEWER, Role.INVESTIGATOR) and (answer is None or answer.asks)
 
 
-# --- what is read for it ---------------------------------------------------------------------------------
+# --- reading the facts -----------------------------------------------------------------------------------
 
 
 async def gather(world: World, rows: Rows, run: Run, *, contained: bool) -> Facts:
-    """Read what a run is to be briefed with; one that runs already keeps what it began with."""
+    """Read the facts for a run; a run that has already started keeps its first ones."""
     attempt, policy = rows.attempt, rows.plan.policy
     agent = world.agent(run.agent or attempt.agent)
     options = policy.agents.get(agent.name, {})
@@ -231,7 +231,7 @@ async def gather(world: World, rows: Rows, run: Run, *, contained: bool) -> Fact
         runs = tx.find(Run, attempt_id=attempt.id, role=run.role, label=run.label, order_by=("-created_at",))
         others = [one for one in runs if one.id != run.id]
         queued = run.state is RunState.QUEUED
-        # Where all accounts are closed, it does not matter which: `admit` parks the attempt.
+        # If all accounts are closed, the choice does not matter: `admit` parks the attempt.
         account = run.account or quotas.account_of(tx, world.accounts, attempt, run)
         return Facts(
             rows=rows,
@@ -270,7 +270,7 @@ async def gather(world: World, rows: Rows, run: Run, *, contained: bool) -> Fact
 
 
 async def _documents(world: World, rows: Rows) -> dict[str, str]:
-    """Return the text of the plan's documents; one that is not in the attempt's base commit has none."""
+    """Return the text of the plan's documents; a document outside the attempt's base commit has none."""
     names = {
         posixpath.normpath(posixpath.join(rows.project.subfolder, one)): one for one in rows.plan.documents
     }
@@ -281,12 +281,12 @@ async def _documents(world: World, rows: Rows) -> dict[str, str]:
 
 
 def _place_of(world: World, attempt: Attempt, review: Review | None) -> Path:
-    """Return where a run works: in its attempt's workspace, or in a tree that is thrown away after the review."""
+    """Return where a run works: in its attempt's workspace, or in a tree that is removed after the review."""
     return Path(need(attempt.workspace, "a workspace")) if review is None else world.paths.tree(review.id)
 
 
 def review_fixes(tx: Tx, attempt: Attempt, before: Run | None) -> ReviewFixes:
-    """Return the blocking findings that an attempt was sent back with."""
+    """Return the blocking findings with which an attempt was sent back."""
     review = tx.get(Review, attempt.review_id) if attempt.review_id else None
     if review is None or review.state is not ReviewState.BLOCKING:
         return ReviewFixes()
@@ -301,13 +301,13 @@ def _permissions(tx: Tx, rows: Rows, run: Run, review: Review | None, *, contain
     return questions.permissions(tx, rows.plan, rows.task, rows.attempt, contained=contained)
 
 
-# Which template a run's prompt is made from: the project's own one at the plan's base commit, else the packaged one.
+# The template of a run's prompt: the project's own one at the plan's base commit, else the packaged one.
 
 
 async def template_of(
     world: World, project: Project, plan: Plan, task: Task, run: Run, review: Review | None
 ) -> Template:
-    """Return the template for the role that an agent has in this task; raise `BadConfig` for a wrong one."""
+    """Return the template for an agent's role in this task; raise `BadConfig` for a wrong one."""
     role = Role.INVESTIGATOR.value if run.role is Role.INVESTIGATOR else _role(plan, task, review)
     path = own_path(project.subfolder, role)
     found = await world.repository(project).files_at(plan.base_sha, [path])

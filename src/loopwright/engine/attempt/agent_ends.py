@@ -1,4 +1,4 @@
-"""How a run of an agent ended: what that means, and what is recorded."""
+"""Record how a run of an agent ended, and what that means."""
 
 from datetime import datetime
 from pathlib import Path
@@ -35,7 +35,7 @@ def end_run(
     failure: Failure | None = None,
     retry_at: datetime | None = None,
 ) -> None:
-    """Record how an agent's run ended, the state of its account, its cost and the work that it found."""
+    """Record how an agent's run ended, the state of its account, its cost and its discoveries."""
     result = ended.result or AgentResult(claimed=False, failure=failure)
     plan = need(tx.get(Plan, run.plan_id), "the plan")
     cost, estimated = result.cost_micros, False
@@ -54,7 +54,7 @@ def end_run(
         usage=result.usage,
         cost_micros=cost,
         cost_estimated=estimated,
-        # What the agent says wins, also when it says that no conversation began.
+        # The agent's own report counts, also if it says that no conversation began.
         session_ref=result.session_ref if ended.result else run.session_ref,
         model=result.model or run.model,
         agent_version=result.version,
@@ -64,17 +64,17 @@ def end_run(
 
 
 def is_over_budget(run: Run, ended: Ended, can: frozenset[str]) -> bool:
-    """Return whether a run was ended, by us or by itself, because it has cost as much as it may."""
+    """Return whether a run ended, by Loopwright or by itself, because it reached its cost limit."""
     failure = ended.result.failure if ended.result else None
     by_itself = failure is not None and RULES[failure].pauses
-    # A budget that we did not give it is its user's own affair, and one that cannot keep any was given none.
+    # A budget that Loopwright did not set is the user's own, and an agent that cannot keep one gets none.
     return ended.over is not None or (by_itself and run.max_cost_micros is not None and "budget" in can)
 
 
 def stop_over_budget(
     tx: Tx, world: World, attempt: Attempt, run: Run, ended: Ended, *, fence: int, **saved: Any
 ) -> bool:
-    """Keep the work of a run that may cost no more, and pause the loop; return whether there is more to do."""
+    """Keep the work of a run that reached its cost limit, and pause the loop; return whether there is more to do."""
     end_run(tx, world, run, RunState.ERROR, ended, failure=Failure.BUDGET)
     current = need(tx.get(Attempt, attempt.id), "the attempt")
     if current.interrupt == "cancel":
@@ -82,7 +82,7 @@ def stop_over_budget(
         return True
     plan = need(tx.get(Plan, attempt.plan_id), "the plan")
     own = need(tx.get(Run, run.id), "the run").cost_micros or 0
-    # Charged by now, so nothing but the cap of a run has to be told what it cost; there it counts at least as reached.
+    # The cost is charged by now, so only the limit of a single run needs it; there it counts at least as reached.
     most = budget.Cap(setting="max_cost_per_run", limit=run.max_cost_micros or 0, spent=own)
     over = budget.used_up(spending.caps(tx, world, plan, run)) or ended.over or most.over
     move_attempt(
@@ -100,18 +100,18 @@ def stop_over_budget(
 
 
 def asked_of(world: World, spec: RunSpec, result: AgentResult | None) -> tuple[Asking, ...]:
-    """Return what a run asks a person: in its protocol, by the tool for it, or in its last words."""
-    # Also of a run that was lost: what it noted must not stay as it said it.
+    """Return a run's questions to the user: from its protocol, the question tool, or its last message."""
+    # Also for a run that was lost: its notes must not stay unredacted.
     noted = world.asked(spec.directory, spec.secrets)
     if result is None:
         return ()
     asked = (*result.asked, *noted, *asked_in(result.summary))
-    # Some adapters read the last words too: what is asked in them is one question.
+    # Some adapters read the last message too: each question in it counts once.
     return tuple(dict.fromkeys(asked))
 
 
 def failure_of(ended: Ended) -> Failed:
-    """Return what kept a run from being claimed as done."""
+    """Return why a run does not count as done."""
     how, result = ended.exit, ended.result
     lasted = how.ended_at - how.started_at if how.started_at else None
     if ended.excess:
@@ -142,7 +142,7 @@ def refusal_of(ended: Ended) -> Failed | None:
 
 
 def account_report(ended: Ended, state: RunState, failure: Failure | None) -> quotas.AccountReport:
-    """Return what a run that ends in this state, with this failure, tells about its account."""
+    """Return what a run with this end and failure reports about its account."""
     answered = failure is None or RULES[failure].level is Level.ATTEMPT
     return quotas.AccountReport(
         windows=ended.result.windows if ended.result else (),
@@ -151,7 +151,7 @@ def account_report(ended: Ended, state: RunState, failure: Failure | None) -> qu
     )
 
 
-# Runs that answer and change nothing: what they said is written down by Loopwright, and judged like any work.
+# Runs that answer and change nothing: Loopwright writes the answer down, and checks it like any work.
 
 
 def is_answer(result: AgentResult) -> bool:
@@ -167,7 +167,7 @@ async def put_answer(world: World, rows: Rows, answering: Answering, result: Age
         await repository.remove_workspace(path)
     await repository.make_workspace(path, base, marker=attempt.id)
     place = path / rows.project.subfolder / answering.file
-    # What lies there may be a link.
+    # The path may be a link.
     place.unlink(missing_ok=True)
     said = result.last_words or result.summary or result.detail
     place.write_text(answer_in(answering, result.structured, said), encoding="utf-8")

@@ -1,7 +1,7 @@
-"""Starting one run of an agent.
+"""Start one run of an agent.
 
-`gather` reads what it has to know, `brief` says what it is asked to do, `equip` prepares what it needs, `admit` writes
-that it runs in one transaction, and `launch` starts its process. A run that is running is not admitted again.
+`gather` reads the facts, `brief` writes the prompt, `equip` prepares what the run needs, `admit` records the
+start in one transaction, and `launch` starts its process. A run that is running is not admitted again.
 """
 
 import asyncio
@@ -37,10 +37,10 @@ from loopwright.engine.rows.world import World
 from loopwright.ports import AgentRequest, Invocation, RunSpec, Sandbox, Spent, Tx
 
 _LOOK_AGAIN: Final = timedelta(seconds=5)
-"""When an attempt looks again that found no slot of its agent, account or project."""
+"""When an attempt tries again after it found no slot of its agent, account or project."""
 
 PAUSED = "paused by a person"
-"""Why an attempt is parked that only a person wakes."""
+"""The reason of an attempt that is parked until the user resumes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class Equipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """A run that is to be driven."""
+    """A run that is ready to be driven."""
 
     run: Run
     spec: RunSpec
@@ -66,15 +66,15 @@ class Started:
 
 
 class _TermsChanged(Exception):
-    """The account that the run was to draw from has closed and another one is open, or it may cost something else."""
+    """The account that the run should use has closed and another one is open, or its cost limit changed."""
 
 
 class ReviewerUnavailable(Exception):
-    """A review cannot take place now, and nothing waits for it; the text says why."""
+    """A review cannot start now, and nothing waits for it; the text gives the reason."""
 
 
 async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Started | None:
-    """Start the run, or find it; None when it may not start now, which the rows then say."""
+    """Start the run, or find it; None if it may not start now, which the rows then record."""
     while True:
         try:
             return await _start(world, rows, run, fence=fence)
@@ -89,7 +89,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
     facts = await gather(world, rows, run, contained=contained)
     request = brief(facts)
     if facts.review is not None:
-        # What the author wrote into a file is in the change, and the prompt is kept.
+        # What the author wrote into a file is part of the change, and the prompt is stored.
         told = without_secrets(world, rows.plan, rows.attempt, request.prompt)
         request = replace(request, prompt=told)
     equipped = await equip(world, facts, request, sandbox)
@@ -108,7 +108,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
 
 
 async def equip(world: World, facts: Facts, request: AgentRequest, sandbox: Sandbox) -> Equipped:
-    """Make ready what a run needs (a reviewer's tree, its HOME, its sandbox), and return how its process is kept."""
+    """Prepare what a run needs (a reviewer's tree, its HOME, its sandbox), and return how to start its process."""
     rows, run, review = facts.rows, facts.run, facts.review
     plan, attempt, workspace = rows.plan, rows.attempt, facts.workspace
     if review is not None and run.state is RunState.QUEUED:
@@ -143,7 +143,7 @@ async def equip(world: World, facts: Facts, request: AgentRequest, sandbox: Sand
 
 
 def admit(tx: Tx, world: World, facts: Facts, equipped: Equipped, *, fence: int) -> Run | None:
-    """Record that a run starts, if nothing changed since its brief; None when its attempt waits instead."""
+    """Record that a run starts, if nothing changed since its brief; None if its attempt waits instead."""
     rows, run, review, drawn = facts.rows, facts.run, facts.review, facts.account
     most, sandbox = facts.max_cost_micros, equipped.walls.sandbox
     plan = need(tx.get(Plan, rows.plan.id), "the plan")
@@ -151,7 +151,7 @@ def admit(tx: Tx, world: World, facts: Facts, equipped: Equipped, *, fence: int)
     if need(tx.get(Run, run.id), "the run").state is not RunState.QUEUED:
         raise FenceLost(f"{run.id} was started by a second run of the same leg")
     if current.interrupt:
-        raise Interrupted  # a person was quicker: what would start now would only be ended
+        raise Interrupted  # the user was quicker: a run that starts now would only be ended
     if _is_held_back(tx, world, plan, run):
         change_attempt(tx, current.id, fence, wait_reason=PAUSED)
         return None
@@ -226,7 +226,7 @@ async def launch(
     interrupt: asyncio.Event,
     spending: SpendingWatch,
 ) -> Ended:
-    """Start the agent's process, or find it again, and listen to it until it has ended; secrets are taken out."""
+    """Start the agent's process, or find it again, and listen to it until it ends; secrets are removed."""
     run, attempt = started.run, rows.attempt
     workspace = (Path(attempt.workspace),) if attempt.workspace else ()
 
@@ -249,7 +249,7 @@ async def launch(
 
 
 async def _refuse(world: World, facts: Facts, equipped: Equipped) -> None:
-    """Raise when the agent must not start: it could write where it may only read, or takes settings of another one."""
+    """Raise if the agent must not start: it could write against its role, or would load another agent's settings."""
     rows, places = facts.rows, equipped.invocation.workspace_settings
     if facts.review is None:
         _refuse_unkept(rows.plan, facts.agent, facts.can, contained=facts.contained)
@@ -258,7 +258,7 @@ async def _refuse(world: World, facts: Facts, equipped: Equipped) -> None:
 
 
 def _cannot_review(tx: Tx, attempt: Attempt, review: Review, run: Run, account: str) -> str:
-    """Return why a reviewer may not start and need not be waited for; empty if it may."""
+    """Return why a reviewer cannot start and is not waited for; empty if it can."""
     cap = spending.review_cap(tx, run)
     if cap is not None and cap.left <= 0:
         return cap.over.why
@@ -268,9 +268,9 @@ def _cannot_review(tx: Tx, attempt: Attempt, review: Review, run: Run, account: 
 
 
 def _refuse_unkept(plan: Plan, name: str, can: Collection[str], *, contained: bool) -> None:
-    """Refuse a read-only agent that no sandbox or permission keeps from writing.
+    """Refuse a read-only agent if no sandbox or permission keeps it from writing.
 
-    Asked before the plan began, too; but the agent may be another one since, or the sandbox gone.
+    This was also checked before the plan began, but the agent or the sandbox may have changed since.
     """
     access = access_of(plan.policy.permission_mode, contained=contained)
     if access is Access.READ_ONLY and not is_kept(access, can, contained=contained):
@@ -282,7 +282,7 @@ def _refuse_unkept(plan: Plan, name: str, can: Collection[str], *, contained: bo
 
 
 def _is_held_back(tx: Tx, world: World, plan: Plan, run: Run) -> bool:
-    """Return whether no agent may start here now: people or the budget may have changed that while it waited."""
+    """Return whether no agent may start here now: the user or the budget may have changed that while it waited."""
     loop: Loop = need(tx.get(Loop, plan.loop_id), "the loop")
     over = over_budget(plan) or spending.may_not_start(tx, world, plan, run)
     if over is not None:
@@ -299,13 +299,13 @@ def _spent(runs: Sequence[Run]) -> Spent:
     )
 
 
-# An agent that reads its settings from the repository is not started with any that another agent wrote there.
+# An agent that reads settings from the repository must not load settings that another agent wrote there.
 
 
 async def refuse_foreign(
     world: World, project: Project, plan: Plan, workspace: Path, agent: str, places: Sequence[str]
 ) -> None:
-    """Raise when settings in the workspace are neither those of the plan's base nor of the user's own checkout."""
+    """Raise if settings in the workspace are neither those of the plan's base nor of the user's own checkout."""
     names = [str(above / place) + "/" * place.endswith("/") for place in places for above in _above(project)]
     repository = world.repository(project)
     own = world.settings_in(Path(project.path), names)
@@ -316,7 +316,7 @@ async def refuse_foreign(
     ]
     if foreign:
         listed = ", ".join(sorted(foreign)[:5]) + (" and more" if len(foreign) > 5 else "")
-        # The whole text: it becomes the reason of the failed task, where hints are not kept apart.
+        # The full text: it becomes the reason of the failed task, which has no separate hint.
         raise Refused(
             f"{agent} would take settings from {listed}, which changed since the plan began: an agent may have written "
             "them. "
@@ -327,6 +327,6 @@ async def refuse_foreign(
 
 
 def _above(project: Project) -> list[PurePosixPath]:
-    """Return the folders in which such settings are looked for: where the agent is started, and all above it."""
+    """Return the folders that are searched for such settings: where the agent starts, and all above it."""
     start = PurePosixPath(project.subfolder)
     return [start, *start.parents] if project.subfolder else [start]

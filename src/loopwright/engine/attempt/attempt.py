@@ -1,7 +1,7 @@
-"""A leg of an attempt: read the stage from the rows and continue from there.
+"""A leg of an attempt: read the stage from the rows and continue from there; a second call is harmless.
 
-A second call does no harm. Each stage does its effect first, in a way that finds its own work when
-repeated, and then moves the row under the leg's fence; so a kill between the two repeats the effect harmlessly.
+Each stage does its effect first, in a way that finds its own work when repeated, and then moves the row under
+the leg's fence; so a kill between the two repeats the effect harmlessly.
 """
 
 import asyncio
@@ -59,10 +59,10 @@ from loopwright.ports import Repository, Tx
 log = logging.getLogger(__name__)
 
 _FRESH_S = 10.0
-"""A workspace that waited longer for its agent than this is brought up to date with what landed in the meantime."""
+"""A workspace that waited longer for its agent than this is updated with what landed since."""
 
 _REPEATS = 2
-"""How often a leg does a stage again that the machine got in the way of, before its attempt is given up."""
+"""How often a leg repeats a stage after a problem of the machine before its attempt fails."""
 
 
 class AttemptLeg:
@@ -78,15 +78,15 @@ class AttemptLeg:
         self._slots = slots
         self._slot: Slot | None = None
         self._ready_at: float | None = None
-        """When the workspace was made, by the monotonic clock; None when an earlier leg made it."""
+        """When the workspace was made, by the monotonic clock; None if an earlier leg made it."""
         self._troubles = 0
         self._disk_was_full = False
         self._run_id = ""
-        """The run of an agent that it carries on."""
+        """The run of an agent that it continues."""
         self.settled = False
-        """Whether it came to an end that leaves nothing for another leg to continue with."""
+        """Whether it ended so that no other leg has to continue."""
         self._reviews = False
-        """Whether the agent that works now only looks at work that is done."""
+        """Whether the current agent only reviews finished work."""
         self._worked = False
         """Whether its agent has ended, so that there may be finished work."""
 
@@ -98,13 +98,13 @@ class AttemptLeg:
         except (FenceLost, StaleVersion) as lost:
             log.info("leg dropped", extra={"leg": self._leg.id, "why": str(lost)})
         except IllegalTransition as moved:
-            # The same leg runs a second time somewhere and was quicker: what it did stands.
+            # The same leg runs elsewhere too and was quicker: its result stands.
             if moved.subject not in (self._leg.subject, self._run_id):
                 raise
             log.warning("leg dropped", extra={"leg": self._leg.id, "why": str(moved)})
         except StoreUnavailable:
             # A start may just have been recorded, so no other agent may take the slot in the meantime.
-            # On a shared home the leg may be carried on by another worker, whose slots are its own.
+            # On a shared home another worker with its own slots may continue the leg.
             if self._slot is not None and self._world.membership.exclusive:
                 self._slot.keep_for(self._leg.subject)
             raise
@@ -155,7 +155,7 @@ class AttemptLeg:
                 case AttemptState.WORKING:
                     return await self._work(rows, interrupt)
                 case AttemptState.CHECKING | AttemptState.LANDING:
-                    # What was judged lands at once: a person who stops it would only leave it half way.
+                    # Checked work lands at once: stopping it now would leave it half done.
                     if interrupt.is_set() and attempt.state is AttemptState.CHECKING:
                         raise Interrupted
                     if attempt.qa is not None:
@@ -176,7 +176,7 @@ class AttemptLeg:
             await self._hold(rows, str(denied))
             return False
         except TookTooMuch as taken:
-            # Nothing was learned about the work, and whatever judges it again would take as much.
+            # Nothing was learned about the work, and another try would use as much space.
             await self._fail(rows, Failed(failure=Failure.ENVIRONMENT, detail=str(taken), lasting=True))
         except (CannotRun, GitFailed, OSError) as trouble:
             if await self._may_repeat(trouble, interrupt):
@@ -195,9 +195,9 @@ class AttemptLeg:
         return True
 
     async def _hold(self, rows: Rows, trouble: str) -> None:
-        """Pause the loop because the machine keeps finished work from being judged or landed.
+        """Pause the loop because a problem of the machine keeps finished work from being checked or landed.
 
-        Another attempt would only pay for the same work again and meet the same trouble.
+        Another attempt would only pay for the same work again and meet the same problem.
         """
         unsaved = rows.attempt.state is AttemptState.WORKING and not self._reviews
         told = (
@@ -206,7 +206,7 @@ class AttemptLeg:
         await self._pause(rows, f"{rows.task.key}: {told}: {trouble}")
 
     async def _pause(self, rows: Rows, reason: str) -> None:
-        """Pause the loop, and leave the attempt as it is until you resume it."""
+        """Pause the loop, and keep the attempt unchanged until you resume it."""
 
         def hold(tx: Tx) -> None:
             change_attempt(tx, rows.attempt.id, self._leg.fence, wait_reason=reason[:500])
@@ -217,7 +217,7 @@ class AttemptLeg:
         await self._world.store.transact("attempt.held", hold)
 
     async def _archived(self, rows: Rows) -> Path:
-        """Keep the files of an attempt that git cannot record; return where they are."""
+        """Copy the files of an attempt that git cannot record; return where they are."""
         file, workspace = (
             self._world.paths.archive(rows.attempt.id),
             need(rows.attempt.workspace, "a workspace"),
@@ -225,7 +225,7 @@ class AttemptLeg:
         try:
             await self._repository(rows).archive(Path(workspace), file)
         except (GitFailed, OSError) as worse:
-            # The cleanup meets the same trouble, and leaves the workspace as it is.
+            # The cleanup meets the same problem, and keeps the workspace.
             log.warning("no archive", extra={"leg": self._leg.id, "why": str(worse)})
             return Path(workspace)
         return file
@@ -249,8 +249,8 @@ class AttemptLeg:
     async def _may_repeat(self, trouble: Exception, interrupt: asyncio.Event) -> bool:
         """Return whether to repeat the stage after a short pause, because the work is not at fault.
 
-        A full disk is waited for as long as nothing asks the leg to stop. Anything else gets a few tries: a Ctrl-C,
-        for one, also reaches a git process that has just started.
+        The leg waits for space on a full disk as long as it is not stopped. Other problems get a few tries: a
+        Ctrl-C, for example, also reaches a git process that has just started.
         """
         self._troubles += 1
         full = disk_is_full(trouble)
@@ -296,7 +296,7 @@ class AttemptLeg:
         await self._world.store.transact("attempt.accepted", accept)
 
     async def _prepare(self, rows: Rows, interrupt: asyncio.Event) -> bool:
-        """Make the workspace ready while other agents work, then wait for a free slot and start the agent."""
+        """Prepare the workspace while other agents work, then wait for a free slot and start the agent."""
         attempt = rows.attempt
         path, base = Path(need(attempt.workspace, "a workspace")), need(attempt.base_sha, "a base")
         await until_room(self._world, rows.plan, interrupt)
@@ -320,14 +320,14 @@ class AttemptLeg:
         return await self._work(rows, interrupt)
 
     async def _is_behind(self, rows: Rows) -> bool:
-        """Return whether the workspace is so old that other tasks may have landed much since."""
+        """Return whether the workspace is so old that other tasks may have landed since."""
         now = self._world.clock.monotonic()
         if self._ready_at is not None and now - self._ready_at < _FRESH_S:
             return False
         return await rounds.start_of(self._world, self._repository(rows), rows) != rows.attempt.base_sha
 
     async def _take_slot(self, rows: Rows, interrupt: asyncio.Event, agent: str | None = None) -> bool:
-        """Wait for a slot, unless an earlier try at this stage has one; False when the leg is to stop."""
+        """Wait for a slot, unless an earlier try at this stage has one; False if the leg should stop."""
         if self._slot is not None:
             return not interrupt.is_set()
         turn = replace(turn_of(rows.loop, rows.plan, rows.task), agent=agent or rows.attempt.agent)
@@ -373,11 +373,11 @@ class AttemptLeg:
             self._worked = True
             ended = await with_denial(world, started.walls, ended)
             if refusal_of(ended) is None:
-                self._release_slot()  # else the account closes first: the next agent would only be refused as well
+                self._release_slot()  # else the account closes first: the next agent would be refused as well
             await world.keepers.sweep(run.id)
             if spec.home is not None and ended.result is not None and ended.result.session_ref:
                 self._carry_transcript(spec.home, ended.result.session_ref, spec.cwd)
-            # A leg that was held went through the same before.
+            # A leg that was paused has already done this.
             again = self._leg.n > 1 or bool(attempt.wait_reason)
             strayed = await look_again(world, repository, before, rows, run, again=again)
             asked = () if self._reviews else asked_of(world, started.spec, ended.result)
@@ -395,11 +395,11 @@ class AttemptLeg:
         try:
             self._world.carry_transcript(home, session, cwd)
         except OSError as trouble:
-            # The user's folder cannot be written: the work of the agent is worth more than a copy of what it said.
+            # The user's folder is not writable: the agent's work matters more than a copy of its conversation.
             log.warning("no transcript", extra={"leg": self._leg.id, "why": str(trouble)})
 
     async def _next_run(self, rows: Rows) -> Run:
-        """A leg that wakes up after a wait talks to the agent again, in the same workspace."""
+        """Return the run of a leg that continues after a wait: it talks to the agent again, in the same workspace."""
 
         def create(tx: Tx) -> Run:
             current = need(tx.get(Attempt, rows.attempt.id), "the attempt")
@@ -413,7 +413,7 @@ class AttemptLeg:
         return await self._world.store.transact("run.next", create)
 
     async def _stopped_between_stages(self) -> None:
-        """A person stopped us while no agent ran: give the attempt back, or end it."""
+        """Return the attempt to its queue, or end it, because the user stopped it while no agent ran."""
         rows = await self._rows()
         if rows is None:
             return
@@ -432,7 +432,7 @@ class AttemptLeg:
             await tidy_attempt(self._world, after.project, after.plan, after.attempt)
 
     async def _fail(self, rows: Rows, failed: Failed) -> None:
-        """End an attempt before its agent could show anything: it is not at fault."""
+        """End an attempt before its agent could start: the agent is not at fault."""
         await self._world.store.transact(
             "attempt.failed",
             lambda tx: fail(tx, self._world, rows.attempt, failed, fence=self._leg.fence, counts=False),

@@ -1,4 +1,4 @@
-"""Build a candidate, and find out step by step what `core.policy.landing` needs for a decision."""
+"""Build a candidate, and collect step by step what `core.policy.landing` needs for a decision."""
 
 import asyncio
 from collections.abc import Sequence
@@ -48,10 +48,10 @@ from loopwright.engine.rows.world import World
 from loopwright.engine.sources.status_writeback import booked, touched_books
 from loopwright.ports import Candidate, Repository, Step, Tx
 
-# Conflicts with work that landed first: what the next attempt is told, so that it can combine both.
+# Conflicts with work that landed first: the evidence for the next attempt, so that it can combine both.
 #
-# Nothing is ever chosen here: a conflict is not resolved by taking a side. The next attempt starts from what
-# landed, with both changes before its eyes, so it is what resolves them.
+# Loopwright never resolves a conflict by choosing a side. The next attempt starts from what
+# landed, sees both changes, and resolves the conflict itself.
 
 _COMMITS: Final = 20
 _FILES: Final = 20
@@ -85,9 +85,9 @@ async def told_of_conflict(
 async def told_of_red(
     world: World, repository: Repository, ask: Judging, verdict: Verdict, interrupt: asyncio.Event
 ) -> tuple[bool, str]:
-    """Return whether an attempt that fails its checks passes them alone, and return the evidence.
+    """Return whether an attempt that fails its checks passes them alone, and the evidence.
 
-    Only what others landed since it began can make that difference, so nothing is asked where nothing landed.
+    Only other work that landed since it began can cause that, so nothing runs if nothing landed.
     """
     attempt = need(ask.attempt, "an attempt")
     base, mine = need(attempt.base_sha, "a base"), need(attempt.tip_sha, "a snapshot")
@@ -115,7 +115,7 @@ def by_itself(ask: Judging, *, sha: str, tree: str, before: str) -> Judging:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Landed:
-    """A commit that landed in the meantime, and what it changed."""
+    """A commit that landed since, and its changes."""
 
     step: Step
     paths: tuple[str, ...]
@@ -132,12 +132,12 @@ async def _landed(repository: Repository, tip: str, base: str) -> list[_Landed]:
 
 
 async def _listed(world: World, landed: Sequence[_Landed]) -> str:
-    """Name what landed: whose it is, the commit, and the files."""
+    """Describe what landed: the task, the commit, and the files."""
     ids = [task_id for one in landed for task_id in one.step.tasks]
 
     def landings(tx: Tx) -> dict[str | None, Task]:
         tasks = {task.id: task for task in tx.find(Task, id=ids)} if ids else {}
-        # A trailer is easily written: that a commit is a task's landing is what the row of its attempt says.
+        # Anyone can write a trailer: only the row of its attempt shows that a commit is a task's landing.
         return (
             {one.candidate_sha: tasks[one.task_id] for one in tx.find(Attempt, task_id=list(tasks))}
             if tasks
@@ -173,10 +173,10 @@ _FINISHED = (ReviewState.CLEAR, ReviewState.BLOCKING, ReviewState.UNCLEAR)
 
 
 async def build(landing: Landing, tip: str) -> "Built | Objection":
-    """Build the commit that would land on `tip`; return an objection if there can be none."""
+    """Build the commit that would land on `tip`; return an objection if that is impossible."""
     plan, attempt = landing.plan, landing.attempt
     if await landing.repository.is_pinned(taken_ref(plan.id, need(attempt.base_sha, "a base"))):
-        # A merge would bring these commits back, as if this attempt had made them.
+        # A merge would bring these commits back as if this attempt had made them.
         return base_taken_back()
     run, receipt = await landing.world.store.read(
         lambda tx: (author_of(tx, attempt), landing_trailer(tx, plan, landing.task, attempt))
@@ -200,7 +200,7 @@ async def build(landing: Landing, tip: str) -> "Built | Objection":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """A candidate, and what finds out about it."""
+    """A candidate, and the functions that collect facts about it."""
 
     landing: Landing
     tip: str
@@ -212,7 +212,7 @@ class Built:
     """The candidate with its judging files restored."""
 
     async def objections(self) -> tuple[Objection, ...]:
-        """Return what speaks against the candidate before any check runs."""
+        """Return the objections from before any check runs."""
         landing, candidate = self.landing, self.candidate
         sent_back = await landing.world.store.read(lambda tx: rejected(tx, landing.task, landing.attempt))
         return early_objections(
@@ -224,7 +224,7 @@ class Built:
         )
 
     async def ready(self) -> "Built":
-        """Add status write-back, restore judging files, and let those behind it build on the candidate."""
+        """Add status write-back, restore judging files, and let later candidates build on this one."""
         landing, candidate = self.landing, self.candidate
         plan, task = landing.plan, landing.task
         if plan.books:
@@ -255,7 +255,7 @@ class Built:
         return replace(found, files=self.old.facts, is_restored=self.old.restored is not None)
 
     async def decide(self, found: Found, interrupt: asyncio.Event) -> tuple[Found, Decision]:
-        """Find out one thing after the other until there is a decision."""
+        """Collect one fact after the other until there is a decision."""
         decision = judge_candidate(found)
         while isinstance(decision, Want):
             found = await self._find(decision, found, interrupt)
@@ -291,7 +291,7 @@ class Built:
     async def _alone(self, found: Found, interrupt: asyncio.Event) -> Alone:
         landing = self.landing
         await landing.place.first(lands=False)
-        # Those behind it need not wait for this.
+        # Later candidates need not wait for this.
         landing.place.leave()
         verdict = found.held_out or need(found.verdict, "a verdict")
         passes, seen = await told_of_red(
@@ -300,7 +300,7 @@ class Built:
         return Alone(passes=passes, evidence=seen)
 
     async def _with_old_checks(self, found: Found, interrupt: asyncio.Event) -> Found:
-        """Judge the candidate with its judging files restored."""
+        """Check the candidate with its judging files restored."""
         landing, candidate = self.landing, self.candidate
         restored = need(need(self.old, "the old checks").restored, "the restored tree")
         parent = candidate.judged_parent or candidate.parent
@@ -308,7 +308,7 @@ class Built:
             return replace(found, only_judging_files=True)
         without = found.files.pinned_without
         if all(one.command in without for one in task_commands(landing.plan, landing.task)):
-            # Every command needs a file that the work adds, so none has anything to say without it.
+            # Every command needs a file that the work adds, so none proves anything without it.
             return replace(found, old_checks=Verdict(status=VerdictStatus.PASSED))
         ask = self._known_checks(found, restored, without=without, old_files=True)
         _, verdict = await gated(landing, ask, interrupt)
@@ -343,7 +343,7 @@ class Built:
         without: Sequence[str] = (),
         old_files: bool = False,
     ) -> Judging:
-        """Ask for every check that the author knows, or for all but some."""
+        """Return the question about every check that the author knows, or about all but some."""
         landing, files = self.landing, found.files
         ask = self._ask(found, candidate)
         changes = self.candidate.changes
@@ -353,7 +353,7 @@ class Built:
         )
         gates = {gate.command for gate in landing.plan.gates}
         acceptance = tuple(one for one in own if one.command not in gates)
-        # New test files could act on other tests, so only a command that names all of them shares a run.
+        # New test files could affect other tests, so only a command that names all of them shares a run.
         touched = () if old_files else (*files.pinned, *files.exempt)
         return replace(
             ask,
@@ -365,7 +365,10 @@ class Built:
         )
 
     def _held_out_checks(self, found: Found) -> Judging:
-        """Ask for the held-out checks, with the old judging files. The base commit has no files for these checks."""
+        """Return the question about held-out checks, with the old judging files.
+
+        The base commit has no files for them.
+        """
         held, old = self.landing.task.held_out, need(self.old, "the old checks")
         return replace(
             self._ask(found, old.restored),
@@ -386,7 +389,7 @@ async def gated(landing: Landing, ask: Judging, interrupt: asyncio.Event) -> tup
 
 
 def decisions(tx: Tx, landing: Landing, patch: Patch) -> Decided:
-    """Return what people and reviewers decided about a change, in any attempt at the task."""
+    """Return what users and reviewers decided about a change, in any attempt at the task."""
     attempt = need(tx.get(Attempt, landing.attempt.id), "the attempt")
     run = author_of(tx, attempt)
     said = has_had_its_turn(attempt) and run.state is RunState.COMPLETE
@@ -412,7 +415,7 @@ def decisions(tx: Tx, landing: Landing, patch: Patch) -> Decided:
     )
 
 
-# --- work that a person rejected does not come back unchanged --------------------------------------------
+# --- work that the user rejected does not return unchanged -----------------------------------------------
 
 _REJECTED: Final = ("task_reopened", "task_rejected")
 _MOST: Final = 5
@@ -420,15 +423,15 @@ _MOST: Final = 5
 
 
 def rejected(tx: Tx, task: Task, attempt: Attempt) -> list[tuple[Attempt, str]]:
-    """Return the attempts at a task that a person sent back, the newest first, each with what was said."""
-    # A person who hands the same in again has decided so.
+    """Return the attempts at a task that the user sent back, the newest first, each with the comment."""
+    # A user who submits the same work again has decided so.
     if attempt.n == 1 or attempt.agent == HUMAN:
         return []
     tried = [one for one in tx.find(Attempt, task_id=task.id, order_by=("n",)) if one.tip_sha is not None]
     found = []
     for event in reversed(tx.events(plan=task.plan_id, task=task.id, types=_REJECTED)):
         about = event.payload
-        # What builds on rejected work is done again as well, and nothing was said about it.
+        # Work that builds on rejected work is redone as well, without a comment.
         before = [one for one in tried if one.n < about["n"]] if about.get("note") else []
         if before and about["why"] == "reject":
             found.append((before[-1], str(about["note"])))
@@ -438,7 +441,7 @@ def rejected(tx: Tx, task: Task, attempt: Attempt) -> list[tuple[Attempt, str]]:
 async def as_rejected(
     repository: Repository, candidate: Candidate, sent_back: list[tuple[Attempt, str]]
 ) -> tuple[int, str] | None:
-    """Return the rejected attempt with exactly this change, by its number, and what was said; None if there is none."""
+    """Return the rejected attempt with exactly this change, by its number, and the comment; None if there is none."""
     if candidate.empty or not sent_back:
         return None
     mine = (await repository.patch(candidate.parent, candidate.sha)).sha256

@@ -1,7 +1,8 @@
 """Detect changes of the user's checkout while an agent ran, keep the evidence, and name the likely author.
 
-A person may well work in their checkout in the meantime, and nothing tells who wrote a file. So an agent answers for a
-change only when nothing kept it out of the checkout and its own transcript names that folder. All else is reported.
+The user may work in the checkout at the same time, and nothing shows who wrote a file. So an agent is blamed
+for a change only if nothing kept it out of the checkout and its own transcript names that folder. All other
+changes are reported.
 """
 
 import asyncio
@@ -35,9 +36,9 @@ _MOST: Final = 50
 
 
 async def watch(world: World, repository: Repository, run: Run, spec: RunSpec) -> tuple[Tripwire, RunSpec]:
-    """Take the fingerprint of the checkout, or find the one that was taken when the run began.
+    """Take the fingerprint of the checkout, or find the one from when the run began.
 
-    It lies with the run's files, so that a worker that adopts the run misses nothing that happened before.
+    It is stored with the run's files, so that a worker that adopts the run misses no earlier change.
     """
     kept = world.paths.run(run.id) / FINGERPRINT
     if kept.is_file():
@@ -57,7 +58,7 @@ async def look_again(
 ) -> str:
     """Compare the checkout with its fingerprint and record differences; return why the attempt is invalid, if it is.
 
-    An earlier run of the attempt may have been at fault already, where this one continues with its work `again`.
+    If this run continues an earlier run's work (`again`), that run may already have been at fault.
     """
     strayed = await _compare(world, repository, before, rows, run)
     if not strayed and again:
@@ -89,7 +90,7 @@ async def _compare(world: World, repository: Repository, before: Tripwire, rows:
         moved = [await _taken_back(world, repository, plan, move) for move in reversed(moves)]
     elif moves and moves[-1].rewritten:
         await hold(world, plan, moves[-1].words)
-    # What a person did to the branch has its own event.
+    # The user's changes of the branch have their own event.
     strays = (*strays, *(words for words, _ in moved))
     if not strays:
         return ""
@@ -143,7 +144,7 @@ def _told(changes: Sequence[str], undo: Sequence[str]) -> str:
 
 
 async def _unpinned(repository: Repository, plan: Plan) -> tuple[str, ...]:
-    """Restore deleted refs that keep the plan's work. They are Loopwright's own, so it asks no one."""
+    """Restore deleted refs that keep the plan's work. They are Loopwright's own, so it does not ask."""
     try:
         return await repository.repin(plan.id, near=plan.base_sha)
     except GitFailed as trouble:
@@ -156,7 +157,7 @@ class _Move:
 
     words: str
     was: str
-    """Where we left it."""
+    """Where Loopwright left it."""
     tip: str
     """Where it was found."""
     rewritten: bool = False
@@ -184,10 +185,11 @@ async def _moved(world: World, repository: Repository, plan: Plan, run: Run) -> 
 
 
 async def _taken_back(world: World, repository: Repository, plan: Plan, move: _Move) -> tuple[str, str]:
-    """Reset the plan branch to Loopwright's last commit; return what to report, and what a person can do if that fails.
+    """Reset the plan branch to Loopwright's last commit; return what to report, and what the user can do if that fails.
 
-    It is ours, and nothing that an agent puts there by itself was judged. What stands on it is kept all the same: it
-    may be a person's after all. Where work has landed on top of it, or where it is checked out, it stays.
+    The branch belongs to Loopwright, and commits that an agent puts there were not checked. The removed
+    commits are still pinned, because they may be the user's. The branch stays if work has landed on top, or
+    if it is checked out.
     """
     kept = taken_ref(plan.id, move.tip)
     if await take_back(world, repository, plan, was=move.was, tip=move.tip, keep=kept):
@@ -200,7 +202,7 @@ async def _taken_back(world: World, repository: Repository, plan: Plan, move: _M
 
 
 def _moves(tx: Tx, plan: Plan, since: datetime) -> list[RecordedEvent]:
-    # Looked for only if there is one: the events of a plan grow with it, and this is asked for each run.
+    # Read only if there is a move: a plan has ever more events, and this runs for each run.
     moved_at = need(tx.get(Plan, plan.id), "the plan").branch_moved_at
     return tx.events(plan=plan.id, types=("branch_moved",)) if moved_at and moved_at >= since else []
 
@@ -211,7 +213,7 @@ async def _whose(world: World, project: Project, run: Run) -> str:
         return "contained"
     names = {project.path, str(Path(project.path).resolve())}
     spelled = {*names, *(json.dumps(name)[1:-1] for name in names)}
-    # The home may lie inside of the checkout, and every agent names its workspace.
+    # The home may be inside the checkout, and every agent names its workspace.
     own = {str(world.paths.root), str(world.paths.root.resolve())}
     async for line in world.keepers.follow(world.paths.run(run.id)):
         text = line.text
@@ -223,14 +225,14 @@ async def _whose(world: World, project: Project, run: Run) -> str:
 
 
 def undoing(before: Tripwire, after: Tripwire, *, checkout: str, patch: Path | None) -> tuple[str, ...]:
-    """Return the commands that put the user's refs and files back; they are for a person to run, never for us."""
+    """Return the commands that restore the user's refs and files; the user runs them, never Loopwright."""
     git = f"git -C {shlex.quote(checkout)}"
     steps = []
     for name in sorted(before.refs.keys() | after.refs.keys()):
         old, new = before.refs.get(name), after.refs.get(name)
         if old == new:
             continue
-        # With what it is expected to be, so that nothing newer is ever lost by it.
+        # With the expected old value, so that no newer commit is lost.
         ref = shlex.quote(name)
         steps.append(
             f"{git} update-ref -d {ref} {new}"
@@ -240,7 +242,7 @@ def undoing(before: Tripwire, after: Tripwire, *, checkout: str, patch: Path | N
     if patch is not None:
         paths = before.status.keys() | after.status.keys()
         changed = sorted(one for one in paths if before.status.get(one) != after.status.get(one))
-        # What they had changed themselves by then is in the patch as well: put back by a command, it would be lost.
+        # The patch also has what the user had changed by then: restoring it by a command would lose that.
         theirs = [one for one in changed if one in before.status]
         kept = shlex.quote(str(patch))
         if len(theirs) < len(changed):

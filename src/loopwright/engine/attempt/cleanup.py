@@ -1,4 +1,4 @@
-"""Cleaning up after an attempt: a workspace goes only when its work is proven to be kept elsewhere."""
+"""Clean up after an attempt: a workspace is removed only after its work is proven to be kept elsewhere."""
 
 import logging
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from loopwright.ports import Repository, Tx
 log = logging.getLogger(__name__)
 
 _LONGEST: Final = 500
-"""So much of a reason is kept, because the column has an index."""
+"""The longest reason that is stored, because the column has an index."""
 
 
 async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Attempt) -> None:
@@ -38,8 +38,8 @@ async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Atte
     tip = attempt.tip_sha
     try:
         await _end(world, runs)
-        # Once more, also after an earlier snapshot: a leg that woke up may have worked on since. Where no agent
-        # ever ran there is nothing of anyone's, and perhaps only half a workspace.
+        # Again, also after an earlier snapshot: a leg that woke up may have continued to work. If no agent
+        # ever ran, there is no work, and perhaps only a partial workspace.
         worked = any(one.role in AUTHORS and one.started_at for one in runs)
         if (
             worked
@@ -68,7 +68,7 @@ async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Atte
         for review_id in {one.label for one in runs if one.role is Role.REVIEWER}:
             await remove_tree(world, repository, review_id)
     except (CannotRun, GitFailed, UserError, OSError) as trouble:
-        # One attempt that cannot be tidied, of a repository that is gone perhaps, must not hold up all others.
+        # One attempt that cannot be cleaned up, perhaps because its repository is gone, must not hold up the others.
         log.warning("workspace kept", extra={"attempt": attempt.id, "why": str(trouble)})
         await _quarantine(world, plan, attempt, str(trouble))
         return
@@ -76,7 +76,7 @@ async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Atte
 
 
 async def _forget_reviews(world: World, repository: Repository, attempt: Attempt) -> None:
-    """Remove the trees in which reviewers read work that a person did by hand: that work had no workspace."""
+    """Remove the trees in which reviewers read the user's own work, which had no workspace."""
     runs = await world.store.read(lambda tx: tx.find(Run, attempt_id=attempt.id, role=Role.REVIEWER))
     await _end(world, runs)
     for label in {run.label for run in runs if run.host_id == world.me.host_id}:
@@ -84,7 +84,7 @@ async def _forget_reviews(world: World, repository: Repository, attempt: Attempt
 
 
 async def _kept(world: World, project: Project, plan: Plan, attempt: Attempt, tip: str | None) -> bool:
-    """Return whether the work is where it belongs: in the branch once landed, else pinned by its ref."""
+    """Return whether the work is kept: in the branch once landed, else pinned by its ref."""
     if attempt.state is not AttemptState.LANDED or attempt.candidate_sha is None or tip is None:
         return True  # `snapshot` pinned it, or nothing was ever made
     repository = world.repository(project)
@@ -97,7 +97,7 @@ async def end_cancelled_gates(world: World) -> None:
 
 
 def cancelled_gates(tx: Tx, world: World) -> list[Run]:
-    """Return the gates of whole plans that were given up here."""
+    """Return the gates of whole plans that were cancelled here."""
     whole = (Role.VERIFY, Role.EVALUATION, Role.FINISH, Role.GATE)
     host = world.me.host_id
     return tx.find(Run, role=whole, attempt_id=None, state=RunState.CANCELLED, host_id=host)
@@ -109,13 +109,13 @@ async def _end(world: World, runs: Sequence[Run]) -> None:
         await end_all(world, here)
         await world.keepers.sweep(*(run.id for run in here))
         for run in here:
-            # What a leg has read is in the rows. What none came to read is as the agent said it, with secrets perhaps.
+            # What a leg has read is in the rows. Unread output is as the agent wrote it, perhaps with secrets.
             world.forget_noted(world.paths.run(run.id))
 
 
 async def _mark(world: World, plan: Plan, attempt: Attempt, tip: str | None) -> None:
     def cleaned(tx: Tx) -> None:
-        # A gate that a killed worker had begun is asked for no more where another tree's verdict was known already.
+        # A gate that a killed worker had begun is not needed if another tree's verdict is already known.
         break_off(tx, attempt)
         row = tx.update(Attempt, attempt.id, cleaned_at=tx.now(), tip_sha=tip)
         tx.append(happened("attempt_cleaned", MACHINE, plan=plan, attempt=row, tip=tip))

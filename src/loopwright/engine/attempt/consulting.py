@@ -1,6 +1,6 @@
-"""What follows when an investigator has answered: the next healing step, or smaller tasks before the task itself.
+"""What follows an investigator's answer: the next healing step, or smaller tasks before the task itself.
 
-The answer is a claim. It chooses what is tried next and is told to agents as data; it never lands anything.
+The answer is a claim. It chooses the next step and agents get it as data; it never lands anything.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ from loopwright.ports import AgentResult, Ids, PlannedTask, Tx
 
 
 def answer_of(rows: Rows, result: AgentResult) -> Investigation | Unreadable:
-    """Return what an investigator answered."""
+    """Return an investigator's answer."""
     said = result.last_words or result.summary
     return read_investigation(result.structured, said, parts=rows.attempt.healing is HealStep.SPLIT)
 
@@ -36,7 +36,7 @@ def consulted(tx: Tx, ids: Ids, rows: Rows, answer: Investigation, *, fence: int
         cancel_attempt(tx, current, fence=fence, **saved)
         return
     why = f"{answer.cause.value}: {answer.why}"[:2000]
-    # What it changed, if anything, is thrown away, so it blocks no other task.
+    # Its changes, if any, are discarded, so it blocks no other task.
     saved |= {"touched": ()}
     ended = move_attempt(tx, current, AttemptState.BROKEN, fence=fence, detail=why, interrupt="", **saved)
     plan = need(tx.get(Plan, current.plan_id), "the plan")
@@ -53,7 +53,7 @@ def consulted(tx: Tx, ids: Ids, rows: Rows, answer: Investigation, *, fence: int
 
 
 def _split(tx: Tx, ids: Ids, plan: Plan, task: Task, ended: Attempt, answer: Investigation) -> None:
-    """Add the parts as tasks, one after the other, and the task itself after them."""
+    """Add the parts as tasks, in order, and the task itself after them."""
     tasks = tx.find(Task, plan_id=plan.id)
     taken = {*marks_of(tx, plan.id), *(one.key for one in tasks)}
     position = max((one.position for one in tasks), default=-1) + 1

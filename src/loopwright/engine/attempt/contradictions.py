@@ -1,6 +1,6 @@
-"""Work that contradicts existing checks: give the agent its turn, or ask a person.
+"""Handle work that contradicts existing checks: give the agent its turn, or ask the user.
 
-The decision itself is `core.policy.landing`.
+`core.policy.landing` makes the decision.
 """
 
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ def give_turn(tx: Tx, landing: Landing, attempt: Attempt, files: GateFiles) -> N
 def ask_person(
     tx: Tx, landing: Landing, attempt: Attempt, decision: AskPerson, verdict_id: str | None
 ) -> None:
-    """Park the attempt until a person decides about the checks that it contradicts."""
+    """Park the attempt until the user decides about the checks that it contradicts."""
     wait_for_answers(
         tx,
         landing.world.ids,
@@ -53,19 +53,19 @@ def ask_person(
 
 
 def undecided(tx: Tx, waiting: Iterable[Attempt]) -> frozenset[str]:
-    """Return the parked attempts that wait for a person's decision about the checks that they contradict."""
+    """Return the parked attempts that wait for the user's decision about contradicted checks."""
     asked = [one for one in waiting if one.questions and has_had_its_turn(one)]
     return frozenset(one.id for one in asked if any(each.kind == KIND for each in open_of(tx, one)))
 
 
 def decided(tx: Tx, waiting: Iterable[Attempt]) -> frozenset[str]:
-    """Return the parked attempts for which a person has decided about the checks that they contradict."""
+    """Return the parked attempts for which the user has decided about contradicted checks."""
     asked = [one for one in waiting if one.questions and has_had_its_turn(one)]
     return frozenset(one.id for one in asked if not open_of(tx, one) and is_decided(tx, one))
 
 
 def is_decided(tx: Tx, attempt: Attempt) -> bool:
-    """Return whether a parked attempt waited for a person's decision about the checks that it contradicts."""
+    """Return whether a parked attempt waited for the user's decision about contradicted checks."""
     asked = of_attempt(tx, attempt)
     run = tx.get(Run, attempt.run_id) if attempt.run_id else None
     # A run that is newer than the question was parked for another reason.
@@ -73,7 +73,7 @@ def is_decided(tx: Tx, attempt: Attempt) -> bool:
 
 
 def judge_again(tx: Tx, attempt: Attempt) -> Leg:
-    """Send an attempt back to its judgement after a person decided about the checks that it contradicts."""
+    """Check an attempt again after the user decided about the checks that it contradicts."""
     task = need(tx.get(Task, attempt.task_id), "the task")
     if task.status is TaskState.AWAITING_RESPONSE:
         move_task(tx, task, TaskState.RUNNING, "task_resumed")

@@ -1,6 +1,6 @@
-"""From a finished run to a commit on the plan branch: judge a candidate, and land exactly that commit.
+"""From a finished run to a commit on the plan branch: check a candidate, and land exactly that commit.
 
-`core.policy.landing` decides, `candidates` finds out what it needs, and `apply` does what was decided.
+`core.policy.landing` decides, `candidates` collects the facts, and `apply` carries the decision out.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ from loopwright.ports import Tx
 
 
 async def check_and_land(landing: Landing, lines: LandingLines, interrupt: asyncio.Event) -> None:
-    """Take the attempt to LANDED or to its end; returns early when the branch moved, to be called again."""
+    """Take the attempt to LANDED or to its end; return early if the branch moved, to be called again."""
     if landing.attempt.state is AttemptState.LANDING:
         tip = await tip_of(landing.world, landing.repository, landing.plan)
         if not await _was_landed(landing, tip):
@@ -54,7 +54,7 @@ async def check_and_land(landing: Landing, lines: LandingLines, interrupt: async
 
 
 async def _judged_in_line(landing: Landing, place: Place, interrupt: asyncio.Event) -> bool:
-    """Judge the candidate on the expected tip of the branch, and land it if it passes; False to build it again."""
+    """Check the candidate on the expected tip of the branch, and land it if it passes; False to build it again."""
     ahead = await place.turn(landing.plan.policy.parallel_gates, interrupt)
     tip = await tip_of(landing.world, landing.repository, landing.plan)
     ground = ahead or tip
@@ -67,7 +67,7 @@ async def _judged_in_line(landing: Landing, place: Place, interrupt: asyncio.Eve
         except Outdated:
             return False
         except Interrupted:
-            # Not by a person, but because the verdict would have been about a tree that cannot land any more.
+            # Not stopped by the user, but because the verdict would be about a tree that cannot land any more.
             if stop.is_set() and not interrupt.is_set():
                 return False
             raise
@@ -94,7 +94,7 @@ async def _was_landed(landing: Landing, tip: str) -> bool:
 
 
 async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attempt | None:
-    """Judge the candidate; return the attempt if it may land, None if its row says what follows."""
+    """Check the candidate; return the attempt if it may land, None if its row says what follows."""
     built = await build(landing, tip)
     if isinstance(built, Objection):
         await reject(landing, Reject(objections=(built,)))
@@ -107,7 +107,7 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
 
 
 async def apply(built: Built, found: Found, decision: Decision) -> Attempt | None:
-    """Do what was decided; return the attempt if it may land now."""
+    """Apply a decision; return the attempt if it may land now."""
     landing = built.landing
     match decision:
         case Land():
@@ -140,7 +140,7 @@ def _judged(built: Built, found: Found, files: GateFiles | None) -> Judged:
 def _hand_on(
     tx: Tx, built: Built, found: Found, decision: GiveTurn | AskReviewer | SendBack | AskPerson
 ) -> None:
-    """Let the agent, a reviewer or a person continue."""
+    """Let the agent, a reviewer or the user continue."""
     landing = built.landing
     current = change_attempt(tx, landing.attempt.id, landing.fence)
     if current.state is not AttemptState.CHECKING:
@@ -161,7 +161,7 @@ def _hand_on(
 
 
 async def cannot_tell(landing: Landing, verdict: Verdict, judged: Judged) -> None:
-    """Try again later if the checks could not run; end the attempt if only a person can fix that."""
+    """Try again later if the checks could not run; end the attempt if only the user can fix that."""
     if not verdict.lasting:
         raise CannotRun(f"the gate could not run: {verdict.reason}")
     objection = Objection(failure=Failure.CANNOT_CHECK, detail=verdict.reason, evidence=evidence(verdict))
@@ -234,7 +234,7 @@ def _complete(tx: Tx, built: Built, found: Found, decision: Complete) -> None:
 
 
 async def _swap(landing: Landing, tip: str) -> None:
-    """Land the exact commit that was gated, if the branch is still where it was gated."""
+    """Land exactly the checked commit, if the branch is still where it was checked."""
     attempt = landing.attempt
     landed = need(attempt.candidate_sha, "a candidate")
     new = attempt.books_sha or landed
@@ -279,7 +279,7 @@ async def _record_landed(landing: Landing, sha: str) -> None:
             status=TaskState.COMPLETE,
             landed=True,
             verdict=VerdictStatus.PASSED if passed else VerdictStatus.UNVERIFIED,
-            # What failed before the work and still does is judged on the plan's final tree.
+            # Failures that existed before the work are judged on the plan's final tree.
             capped=is_open(good) or any(lands_capped(tx, one) for one in by),
         )
         complete_task(tx, task, outcome=outcome, landed_sha=sha)

@@ -1,8 +1,9 @@
-"""The line in which a plan's attempts wait to land. Several are judged at once, each on top of those before it.
+"""The line in which a plan's attempts wait to land.
 
-One after the other would make a slow gate the speed of the whole plan. So while the first is judged, the next is
-judged already, on top of it, as if it had landed. If it lands, that verdict is about exactly the tree that lands next.
-If it does not, those behind it are built and judged again without it. What lands was judged as exactly that tree.
+Several candidates are checked at once, each on top of those before it. One at a time would make a slow gate
+the speed of the whole plan. If the first lands, the verdict on the next is about exactly the tree that lands
+next. If it does not, those behind it are built and checked again without it. Only a tree that was checked
+lands.
 """
 
 import asyncio
@@ -20,11 +21,11 @@ from loopwright.ports import Repository, Tx
 
 
 class Outdated(Exception):
-    """What a candidate was built on will not be the branch: it is built again."""
+    """The base of a candidate will not be the branch: it is built again."""
 
 
 class Line:
-    """The attempts of one plan that are judged or about to land, in this process; the first is served first.
+    """The attempts of one plan that are being checked or about to land, in this process, in order.
 
     It only saves time. Across processes, and after a crash, the compare-and-swap of the branch decides.
     """
@@ -32,7 +33,7 @@ class Line:
     def __init__(self) -> None:
         self.places: list[Place] = []
         self.tip: str | None = None
-        """Where the branch was when it was last looked at or moved."""
+        """The last known tip of the branch."""
         self._changed = asyncio.Event()
 
     def tell(self) -> None:
@@ -41,7 +42,7 @@ class Line:
         self._changed = asyncio.Event()
 
     async def change(self, interrupt: asyncio.Event) -> None:
-        """Wait until something changed in the line, or until the leg is to stop."""
+        """Wait until something changed in the line, or the leg should stop."""
         waits = [asyncio.ensure_future(event.wait()) for event in (self._changed, interrupt)]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -56,11 +57,11 @@ class Place:
         self._line = line
         self.task_id = task_id
         self.ground: str | None = None
-        """What its candidate is built on."""
+        """The base of its candidate."""
         self.built: str | None = None
-        """Its candidate, once there is one: what those behind it build on."""
+        """Its candidate, once it exists: the base of those behind it."""
         self.lands = True
-        """Off once it is known that it will not land on its ground: then those behind it pass it over."""
+        """Whether it may still land on its base; if not, those behind it skip it."""
         self._stop = asyncio.Event()
 
     @property
@@ -75,17 +76,17 @@ class Place:
 
     @property
     def is_outdated(self) -> bool:
-        """Return whether the candidate's ground is no longer what will be the branch."""
+        """Return whether the candidate's base will no longer be the branch."""
         if self not in self._line.places:
             return False
         before = self._before
         return self.ground != (before.built if before is not None else self._line.tip)
 
     async def turn(self, most: int, interrupt: asyncio.Event) -> str | None:
-        """Wait until fewer than `most` are judged; return what to build on, None for the branch itself."""
+        """Wait until fewer than `most` are being checked; return what to build on, None for the branch itself."""
         while True:
             before = self._before
-            # The same leg may run twice, or an earlier one linger: a task does not build on its own candidate.
+            # The same leg may run twice, or an earlier one may still run: a task does not build on its own candidate.
             twin = any(one.task_id == self.task_id for one in self._ahead)
             ready = before is None or (before.built is not None and not before.is_outdated)
             if len(self._ahead) < most and ready and not twin:
@@ -95,19 +96,19 @@ class Place:
                 raise Interrupted
 
     def stand_on(self, ground: str, *, is_tip: bool) -> None:
-        """Begin a candidate on this ground."""
+        """Begin a candidate on this base."""
         self.ground, self.built, self.lands = ground, None, True
         if is_tip:
             self._line.tip = ground
         self._line.tell()
 
     def build(self, candidate: str, *, lands: bool) -> None:
-        """Let those behind build on the candidate; one that changes nothing is passed over."""
+        """Let those behind build on the candidate; one that changes nothing is skipped."""
         self.built, self.lands = candidate, lands
         self._line.tell()
 
     async def first(self, *, lands: bool) -> None:
-        """Wait until no attempt is ahead, so that the verdict counts; raise `Outdated` when it never will."""
+        """Wait until no attempt is ahead, so that the verdict counts; raise `Outdated` if it never will."""
         if self.is_outdated:
             raise Outdated  # the verdict is about a tree that cannot land any more
         self.lands = lands
@@ -124,14 +125,14 @@ class Place:
         self._line.tip = sha
 
     def leave(self) -> None:
-        """Make way for those behind; a second time does nothing."""
+        """Leave the line; a second call does nothing."""
         if self in self._line.places:
             self._line.places.remove(self)
             self._line.tell()
 
     @asynccontextmanager
     async def stopping(self, interrupt: asyncio.Event) -> AsyncIterator[asyncio.Event]:
-        """Return an event that is set when the leg has to stop, or when the candidate's base is outdated."""
+        """Return an event that is set when the leg has to stop, or the candidate's base is outdated."""
         self._stop = stop = asyncio.Event()
 
         async def watch() -> None:
@@ -184,7 +185,7 @@ class Landing:
     """Its place in the plan's landing line."""
 
     def still_mine(self, tx: Tx) -> None:
-        """Raise when another worker took the attempt over."""
+        """Raise if another worker took the attempt over."""
         current = tx.get(Attempt, self.attempt.id)
         if current is None or current.fence != self.fence:
             raise FenceLost(f"{self.attempt.id} was taken over")
@@ -192,7 +193,7 @@ class Landing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What an attempt was judged on, as its row records it."""
+    """What an attempt was checked on, as its row records it."""
 
     parent: str
     tree: str

@@ -1,7 +1,7 @@
-"""QA reviews: an agent reports, the gate runs on what it saw, and what was found becomes tasks.
+"""QA reviews: an agent reports, the gate runs on the tree that it saw, and findings become tasks.
 
-Nothing lands here. A look without a finding completes its task as exactly that; one with findings waits for the tasks
-that fix them and is taken again, a bounded number of times. Then a person decides.
+Nothing lands here. A review without a finding completes its task. A review with findings waits for the fix
+tasks and is repeated, a bounded number of times. Then the user decides.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ async def settle(landing: Landing, interrupt: asyncio.Event) -> None:
         before=plan.base_sha,
         exempt=changed.exempt,
         rewritten=changed.rewritten,
-        # What a QA review finds has to be fixed, also if it failed before the plan.
+        # A finding of a QA review has to be fixed, even if it failed before the plan.
         own=task_commands(plan, task),
     )
     record_id, verdict = await gated(landing, ask, interrupt)
@@ -94,7 +94,7 @@ async def settle(landing: Landing, interrupt: asyncio.Event) -> None:
 
 
 def _of_gate(verdict: Verdict) -> tuple[QaIssue, ...]:
-    """Return what the checks found, as one issue: what fails on the same tree mostly has the same cause."""
+    """Return what the checks found, as one issue: failures on the same tree mostly have the same cause."""
     if verdict.status is not VerdictStatus.FAILED:
         return ()
     names = ", ".join(one.name for one in refused_commands(verdict)[:5]) or "the gate"
@@ -143,7 +143,7 @@ def _fixes(tasks: Sequence[Task], look: Task) -> list[Fix]:
 
 
 def _taken(tx: Tx, plan: Plan, tasks: Sequence[Task]) -> set[str]:
-    # The source may have fixes of an earlier plan, which are no tasks of this one.
+    # The source may have fixes of an earlier plan, which are not tasks of this one.
     return {*marks_of(tx, plan.id), *(one.key for one in tasks)}
 
 
@@ -163,7 +163,7 @@ def _passed(
     moved = move_attempt(tx, moved, AttemptState.LANDED, fence=landing.fence, detail=words[:2000], about={})
     _ended(tx, landing.plan, moved, report)
     checked = verdict.status is VerdictStatus.PASSED
-    # That nothing is wrong is the agent's opinion: the receipt notes it. What the outcome says, the gate found.
+    # That nothing is wrong is the agent's opinion, and the receipt notes it. The outcome comes from the gate.
     outcome = task_outcome(
         status=TaskState.COMPLETE,
         landed=False,
@@ -176,7 +176,7 @@ def _passed(
 def _given_up(
     tx: Tx, landing: Landing, attempt: Attempt, report: QaReport, before: int, judged: Judged
 ) -> None:
-    """Give up after too many rounds of fixes: a person decides."""
+    """Stop after too many rounds of fixes: the user decides."""
     report = replace(report, issues=tuple(replace(one, fix="") for one in report.issues))
     names = "; ".join(one.title.removeprefix("Fix: ") for one in report.issues[:5])
     rounds_ = "1 round" if before == 1 else f"{before} rounds"
@@ -206,7 +206,7 @@ def _sent_on(
     verdict: Verdict,
     judged: Judged,
 ) -> None:
-    """Add the tasks that fix what was found, and repeat the QA review after them."""
+    """Add tasks for the findings, and repeat the QA review after them."""
     ids, plan = landing.world.ids, landing.plan
     known = {one.key: one for one in tasks}
     position = max((one.position for one in tasks), default=-1) + 1

@@ -1,4 +1,4 @@
-"""Red before green: does something that fails without the work pass with it?"""
+"""Red before green: find something that fails without the work and passes with it."""
 
 import asyncio
 from collections.abc import Mapping
@@ -52,11 +52,11 @@ async def red_proof(
     verdict_id: str | None,
     interrupt: asyncio.Event,
 ) -> RedFound:
-    """Find out what shows that the task's checks fail without its work.
+    """Find proof that the task's checks fail without its work.
 
-    `ask` is the question that the candidate passed with this verdict. What the gates saw on the base commit is used
-    first. The checks run again, without the work, only for a task that has to show it, or if its acceptance left out
-    tests that nothing was compared with.
+    `ask` is the question that the candidate passed with this verdict. Results of the gates on the base commit
+    are used first. The checks run again, without the work, only for a task that has to show it, or if its
+    acceptance left out tests that were compared with nothing.
     """
     asked = is_asked(landing.plan, landing.task)
     if not asked and all(one.tests is None for one in verdict.commands):
@@ -95,7 +95,7 @@ async def red_proof(
         test
         for command, saw in seen_now.items()
         for test in unloaded_skips(seen_then.get(command), saw)
-        if not test.startswith(mine)  # the verdict itself names those that the work brought
+        if not test.startswith(mine)  # the verdict itself names those that the work added
     }
     if not skipped:
         return found
@@ -136,7 +136,7 @@ async def _tried(
     """Run the checks without the work; return also the record of their verdict."""
     plan, task = landing.plan, landing.task
     new = _new_tests(landing, candidate)
-    # Without new tests the gates cannot show anything that the tree before the work did not.
+    # Without new tests, the gates prove nothing beyond the tree before the work.
     commands = red_commands(plan, task, with_gates=bool(new))
     if why := why_skipped(task):
         return RedFound(skipped=why), None
@@ -176,12 +176,12 @@ async def _judged(
     try:
         return await judge_until_known(landing.world, landing.repository, ask, interrupt)
     except (Denied, TookTooMuch) as trouble:
-        # It ran well with the work, so the work does not wait for a fix of this.
+        # It ran with the work, so the work does not wait for a fix of this.
         return None, Verdict(status=VerdictStatus.INCONCLUSIVE, reason=str(trouble))
 
 
 def _new_tests(landing: Landing, candidate: Candidate) -> list[FileChange]:
-    """Return the checks that the work brought along or changed: without them acceptance might fail for any reason."""
+    """Return the checks that the work added or changed: without them acceptance might fail for any reason."""
     return [
         change
         for change in candidate.changes

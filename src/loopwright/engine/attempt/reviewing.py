@@ -1,7 +1,7 @@
 """Review a candidate before it lands: start the reviewer, and act on its findings.
 
-The landing asks, under its lock; the reviewer works without it, as any agent does; then the landing looks again. So
-there is one place that decides, and whatever moved in the meantime is seen there.
+The landing requests a review under its lock. The reviewer works without the lock, like any agent. Then the
+landing decides again with current data, so the decision is made in one place.
 """
 
 import logging
@@ -56,7 +56,7 @@ def ask_reviewer(
     """Start a review of a candidate."""
     patch, why = asked.patch, asked.reasons
     policy = landing.plan.policy.review
-    # Who looks at what a person did is who would have done it.
+    # The reviewer of the user's own work is the agent that would have done it.
     author = landing.task.agent or landing.plan.policy.agent if attempt.agent == HUMAN else attempt.agent
     agent = policy.agent or author
     review = Review(
@@ -86,7 +86,7 @@ def ask_reviewer(
         fence=landing.fence,
         about={"review": review.id},
         run_id=run.id,
-        # What a person did is on no machine yet; from now on the reviewer and its tree are on this one.
+        # The user's work is on no particular machine yet; from now on the reviewer and its tree are on this one.
         host_id=attempt.host_id or landing.world.me.host_id,
     )
     told: dict[str, Any] = {"review": review.id, "patch_sha256": patch.sha256, "reasons": list(why)}
@@ -94,9 +94,9 @@ def ask_reviewer(
 
 
 def send_back(tx: Tx, landing: Landing, attempt: Attempt, review: Review, judged: Judged) -> None:
-    """Let the agent fix what was found, in the same workspace and conversation; end the attempt after too many turns.
+    """Let the agent fix the findings, in the same workspace and conversation; end the attempt after too many turns.
 
-    What a person did by hand goes back to the person.
+    The user's own work goes back to the user.
     """
     found = blocking(review.findings)
     by_hand = attempt.agent == HUMAN
@@ -130,13 +130,13 @@ def send_back(tx: Tx, landing: Landing, attempt: Attempt, review: Review, judged
 
 
 def author_of(tx: Tx, attempt: Attempt) -> Run:
-    """Return the last run that worked on an attempt, not one that reviewed it."""
+    """Return the last run that worked on an attempt, without reviews."""
     runs = tx.find(Run, attempt_id=attempt.id, role=AUTHORS, order_by=("-created_at",), limit=1)
     return need(runs[0] if runs else None, "the author's run")
 
 
 def lands_capped(tx: Tx, attempt: Attempt) -> bool:
-    """Return whether what an attempt landed counts as verified with gaps only."""
+    """Return whether an attempt's landed work counts as verified with gaps only."""
     review = tx.get(Review, attempt.review_id) if attempt.review_id else None
     task, plan = (
         need(tx.get(Task, attempt.task_id), "the task"),
@@ -168,7 +168,7 @@ async def take_in(
     else:
         patch = await repository.patch(review.parent_sha, review.candidate_sha)
         answer = read_answer(ended.result.structured, ended.result.last_words or ended.result.summary, patch)
-    # A person can decide about contradicted checks, so their review is one call.
+    # The user can decide about contradicted checks, so their review is one call.
     hopeless = bool(review.contradicted) or (
         failed is not None and (failed.lasting or RULES[failed.failure].level is Level.NONE)
     )
@@ -214,7 +214,7 @@ def _end(tx: Tx, review: Review, answer: Answer | Unreadable, run: Run) -> None:
 
 
 async def give_up(world: World, rows: Rows, run: Run, why: str, *, fence: int) -> None:
-    """End a review as unclear whose reviewer may not start."""
+    """End a review as unclear because its reviewer cannot start."""
 
     def over(tx: Tx) -> str:
         current = change_attempt(tx, rows.attempt.id, fence)
@@ -238,5 +238,5 @@ async def remove_tree(world: World, repository: Repository, review_id: str) -> N
         if repository.has_workspace(path):
             await repository.remove_workspace(path)
     except (GitFailed, UserError, OSError) as trouble:
-        # The review stands whatever was left behind.
+        # The review stands even if files were left behind.
         log.warning("tree of a review kept", extra={"review": review_id, "why": str(trouble)})

@@ -1,4 +1,4 @@
-"""The plain loop over one prompt: read, run, check, sleep, repeat. What decides about it is in `core.policy.rounds`."""
+"""The loop over one prompt: read, run, check, sleep, repeat. Decisions are in `core.policy.rounds`."""
 
 import logging
 from pathlib import Path
@@ -58,7 +58,7 @@ async def is_over(world: World, rows: Rows, *, fence: int) -> bool:
 
 
 async def _read_anew(world: World, rows: Rows) -> None:
-    """Take in what a person changed in the prompt since the last round; one that cannot be read stays as it was."""
+    """Read the user's changes to the prompt since the last round; an unreadable prompt stays unchanged."""
     source = world.source(rows.loop.source_kind)
     folder = Path(rows.project.path)
     if source is None or not folder.is_dir():
@@ -92,7 +92,7 @@ def _reword(tx: Tx, plan: Plan, task_id: str, item: PlannedTask) -> None:
 
 
 async def start_of(world: World, repository: Repository, rows: Rows) -> str:
-    """Return the commit that an attempt begins with: the branch, or what an unfinished round of a loop left."""
+    """Return the commit that an attempt starts from: the branch, or the work of an unfinished round."""
     tip = await tip_of(world, repository, rows.plan)
     if not loops(rows.plan, rows.task):
         return tip
@@ -103,7 +103,7 @@ async def start_of(world: World, repository: Repository, rows: Rows) -> str:
     try:
         await repository.tree_of(left)
     except CommitGone:
-        return tip  # it was cleaned away
+        return tip  # it was cleaned up
     return left
 
 
@@ -111,9 +111,9 @@ async def start_of(world: World, repository: Repository, rows: Rows) -> str:
 
 
 async def settles(world: World, plan: Plan, task: Task, attempt: Attempt, verdict: Verdict) -> bool:
-    """Return whether a round that found nothing to change ends the loop well.
+    """Return whether a round without changes completes the loop.
 
-    Work of the same prompt has landed before, the checks pass without an excuse, and enough rounds say the same.
+    Work of the same prompt has landed before, the checks pass without an excuse, and enough rounds agree.
     """
     if not loops(plan, task) or task.origin != ROUND or verdict.is_excused:
         return False
@@ -124,7 +124,7 @@ async def settles(world: World, plan: Plan, task: Task, attempt: Attempt, verdic
 
 
 def begin_next(tx: Tx, ids: Ids, plan: Plan) -> None:
-    """Let the next round begin, with the prompt as it was last read."""
+    """Begin the next round, with the prompt as it was last read."""
     tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
     before = [task for task in tasks if loops(plan, task)]
     newest, taken = before[-1], {task.key for task in tasks}

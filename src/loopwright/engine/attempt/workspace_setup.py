@@ -1,4 +1,4 @@
-"""Set up a workspace: its dependencies, then the project's own command, once for each commit it is based on."""
+"""Set up a workspace: its dependencies, then the project's own command, once for each base commit."""
 
 import asyncio
 from dataclasses import replace
@@ -36,7 +36,7 @@ async def set_up(
 ) -> Failed | None:
     """Install dependencies and run the setup command, unless that was done; return why it failed, if it did.
 
-    `again` is for a workspace that was made since the last time.
+    `again` is for a workspace that was created since the last time.
     """
     sha, path = need(rows.attempt.base_sha, "a base"), Path(need(rows.attempt.workspace, "a workspace"))
     label, named, ready = f"setup_{sha}", f"dependencies_{sha}", False
@@ -55,7 +55,7 @@ async def set_up(
                 return laid
             ready = laid
         elif await world.store.read(lambda tx: _is_open(tx, rows, named)):
-            # The worker that started it is gone. It is another command than the setup, which follows it.
+            # The worker that started it is gone. It is not the setup command, which follows it.
             if (failed := await install()) is not None:
                 return failed
             ready = True
@@ -74,7 +74,7 @@ async def _command(
     again: bool,
     ready: bool = False,
 ) -> Failed | None:
-    """Run one command in the workspace, unless the last run of this label has done it; return why it failed."""
+    """Run one command in the workspace, unless the last run of this label did; return why it failed."""
     path = Path(need(rows.attempt.workspace, "a workspace"))
     run = await _run(world, rows, label, fence=fence, again=again)
     if run.state is RunState.COMPLETE:
@@ -121,14 +121,14 @@ def _is_open(tx: Tx, rows: Rows, label: str) -> bool:
 
 
 async def _run(world: World, rows: Rows, label: str, *, fence: int, again: bool) -> Run:
-    """Return the run with this label: the last one, if it is under way or has done it."""
+    """Return the run with this label: the last one, if it is running or successful."""
     me, attempt = world.me, rows.attempt
     sandbox = needed_sandbox(world, rows.plan)
 
     def create(tx: Tx) -> Run:
         change_attempt(tx, attempt.id, fence)
         last = _last(tx, rows)
-        # A kill may come between moving the workspace and setting it up: the run says which commit it was for.
+        # A kill may come between moving the workspace and setting it up: the run names its commit.
         done = last is not None and last.state is RunState.COMPLETE and last.label == label and not again
         if last is not None and (last.state is RunState.RUNNING or done):
             return last

@@ -1,4 +1,4 @@
-"""The plan branch: where it is, which commits on it are ours, and the receipt made from it.
+"""The plan branch: its tip, which commits on it are Loopwright's, and the receipt made from it.
 
 Not here: git commands (`adapters.git`), and landing a candidate (`engine.attempt`).
 """

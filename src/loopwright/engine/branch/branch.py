@@ -16,7 +16,7 @@ _NAMED = 20
 
 
 async def tip_of(world: World, repository: Repository, plan: Plan) -> str:
-    """Return the tip to continue from; a branch that a person has to fix pauses the loop, and raises."""
+    """Return the tip to continue from; if the user has to fix the branch, pause the loop and raise."""
     try:
         return await look(world, repository, plan)
     except BranchRewritten as rewritten:
@@ -30,14 +30,14 @@ async def look(world: World, repository: Repository, plan: Plan) -> str:
     if standing.change == "restored" or standing.commits:
         await world.store.transact("branch.changed", lambda tx: _tell(tx, plan, standing))
     if standing.change == "moved":
-        # Only now: a reader in between finds the change too, and never takes it for recorded too early.
+        # Only now: a concurrent reader also finds the change, and never assumes too early that it was recorded.
         await repository.accept(plan.branch, tip=standing.tip, was=standing.was or "")
     return standing.tip
 
 
 async def hold(world: World, plan: Plan, reason: str) -> None:
-    """Pause the loop until a person has fixed the branch."""
-    # A worker that meets the same trouble later writes nothing, because a write wakes all workers.
+    """Pause the loop until the user has fixed the branch."""
+    # A worker that meets the same problem later writes nothing, because a write wakes all workers.
     if await world.store.read(lambda tx: _runs(tx, plan)):
         await world.store.transact("branch.rewritten", lambda tx: _pause(tx, plan, reason))
 
@@ -45,9 +45,10 @@ async def hold(world: World, plan: Plan, reason: str) -> None:
 async def take_back(
     world: World, repository: Repository, plan: Plan, *, was: str, tip: str, keep: str
 ) -> bool:
-    """Take a plan branch back to where it `was`, as long as it is at `tip`: that stays pinned as `keep`.
+    """Reset a plan branch to where it `was`, as long as it is at `tip`, which stays pinned as `keep`.
 
-    True also where that was done before: a kill came before it could be told, or another run has ended in the meantime.
+    Return True also if that was done before: a kill came before it could be recorded, or another run has
+    ended since.
     """
     if not world.may_act():
         return False
@@ -56,7 +57,7 @@ async def take_back(
             return False
         line = await repository.steps(await repository.tip(plan.branch), since=plan.base_sha)
         if any(step.sha == tip for step in line):
-            return False  # it was put there once more, and is checked out or has work on top of it
+            return False  # it was put there again, and is checked out or has work on top of it
     standing = Standing(tip=was, change="restored", was=tip)
     if not await world.store.read(lambda tx: _is_told(tx, plan, standing)):
         await world.store.transact("branch.changed", lambda tx: _tell(tx, plan, standing))
@@ -64,7 +65,7 @@ async def take_back(
 
 
 async def stands(store: Store, repository: Repository, plan: Plan) -> Standing:
-    """Compare a plan branch with the noted tip; return what changed since Loopwright last moved it."""
+    """Compare a plan branch with its recorded tip; return what changed since Loopwright last moved it."""
     standing = await repository.standing(plan.branch)
     if standing.change == "unnoted":
         ours = await store.read(lambda tx: landed_commits(tx, plan))
@@ -73,7 +74,7 @@ async def stands(store: Store, repository: Repository, plan: Plan) -> Standing:
     if standing.change == "unnoted":
         raise GitFailed(f"something keeps deleting what Loopwright noted about {plan.branch}")
     if standing.change == "moved":
-        # A landing or a rollback that was cut short between the two refs is ours.
+        # A landing or a rollback that was interrupted between the two refs is ours.
         own = await store.read(lambda tx: own_commits(tx, plan))
         others = await foreign(repository, plan, standing.commits, own)
         standing = replace(standing, commits=others)
@@ -112,21 +113,21 @@ def _pause(tx: Tx, plan: Plan, reason: str) -> None:
         move_loop(tx, loop, LoopState.PAUSED, "loop_paused", MACHINE, reason)
 
 
-# Which commits on a plan branch are ours: those that the rows know, whatever the messages of others say.
+# Which commits on a plan branch are Loopwright's: those in the rows, whatever commit messages say.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnCommits:
-    """What the rows know of a plan's branch."""
+    """The commits of a plan's branch in the rows."""
 
     landings: frozenset[str]
-    """The candidates of its attempts, and the bookkeeping that landed with them."""
+    """The candidates of its attempts, and the status write-back that landed with them."""
     reverts: frozenset[str]
-    """The commits that carry out what people asked for."""
+    """The commits that carry out the user's requests."""
 
 
 def own_commits(tx: Tx, plan: Plan) -> OwnCommits:
-    """Return what the rows know of a plan's branch."""
+    """Return the commits of a plan's branch in the rows."""
     attempts = tx.find(Attempt, plan_id=plan.id)
     made = (sha for one in attempts for sha in (one.candidate_sha, one.books_sha) if sha is not None)
     return OwnCommits(
@@ -136,7 +137,7 @@ def own_commits(tx: Tx, plan: Plan) -> OwnCommits:
 
 
 def landed_commits(tx: Tx, plan: Plan) -> list[str]:
-    """Return the commits that are on a plan's branch for certain: its landings, and what took some back."""
+    """Return the commits that are certainly on a plan's branch: its landings, and the commits that removed some."""
     tasks = tx.find(Task, plan_id=plan.id)
     targets = {plan.id, *(task.id for task in tasks)}
     undone = tx.find(Command, verb=tuple(BY_GIT), state=CommandState.APPLIED)
@@ -146,7 +147,7 @@ def landed_commits(tx: Tx, plan: Plan) -> list[str]:
 
 
 def reverts(tx: Tx) -> frozenset[str]:
-    """Return the commits with which commands take landed work out, or are about to."""
+    """Return the commits with which commands remove landed work, or are about to."""
     commands = tx.find(Command, verb=tuple(BY_GIT))
     return frozenset(one.commit_sha for one in commands if one.commit_sha is not None)
 
@@ -154,14 +155,14 @@ def reverts(tx: Tx) -> frozenset[str]:
 async def foreign(
     repository: Repository, plan: Plan, steps: Sequence[Step], own: OwnCommits
 ) -> tuple[Step, ...]:
-    """Return the commits that are neither landings, nor commands of a person, nor status write-back."""
+    """Return the commits that are neither landings, nor from the user's commands, nor status write-back."""
     return tuple([step for step in steps if not await _is_ours(repository, plan, step, own)])
 
 
 async def _is_ours(repository: Repository, plan: Plan, step: Step, own: OwnCommits) -> bool:
     if step.sha in own.landings or step.sha in own.reverts:
         return True
-    # Bookkeeping says nothing of landings, and changes the files of the source and nothing else.
+    # Status write-back has no landing trailer, and changes only files of the source.
     if not step.books or step.tasks or step.takes_out:
         return False
     return set(await repository.changed(step.parent, step.sha)) <= set(plan.books)

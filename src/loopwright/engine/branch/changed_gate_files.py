@@ -1,4 +1,4 @@
-"""Which of the gate's files the work that landed in a plan changed: its tests are judged by other rules."""
+"""Find the judging files that landed work of a plan changed: other rules apply to their tests."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ class Steered:
     """The changed judging files that matter for a verdict on a plan's result."""
 
     exempt: tuple[str, ...]
-    """Changed with permission: their tests need not all be there still."""
+    """Changed with permission: their tests may be missing."""
     rewritten: tuple[str, ...]
-    """All that were changed: that their tests passed before says nothing of them."""
+    """All that were changed: earlier passes of their tests say nothing."""
 
 
 def steered(tx: Tx, plan_id: str, *, landings: Collection[str | None] | None = None) -> Steered:
-    """Return what the plan's tasks changed, or what those did that landed as one of these commits."""
+    """Return what the plan's tasks changed, or only those tasks that landed as one of these commits."""
     landed = tx.find(Attempt, plan_id=plan_id, state=AttemptState.LANDED)
     changed = [
         one.gate_files
@@ -38,13 +38,13 @@ def steered(tx: Tx, plan_id: str, *, landings: Collection[str | None] | None = N
 # Judging files that a commit from outside Loopwright changed: later work was judged with them.
 
 _MOST: Final = 200
-"""So many are named on the record."""
+"""The most files that are named in the record."""
 
 
 async def gate_files_in(
     repository: Repository, project: Project, plan: Plan, tasks: Sequence[Task], step: Step
 ) -> list[str]:
-    """Return the gate's files among what a commit changed, but for new tests that leave the others alone."""
+    """Return the judging files that a commit changed, except new tests that do not affect others."""
     changes = await changes_by(repository, step.sha, parent=step.parent)
     made = Candidate(parent=step.parent, sha=step.sha, tree=step.tree, empty=False, changes=changes)
     judges = judges_of(project, plan, *tasks)
@@ -59,7 +59,7 @@ async def gate_files_in(
 
 
 async def changes_by(repository: Repository, sha: str, *, parent: str) -> tuple[FileChange, ...]:
-    """Return what a commit changed against the one before it."""
+    """Return what a commit changed against its parent."""
     after = await repository.listed(sha)
     if not parent:  # the branch was merged into a history with another root
         return tuple(FileChange(path=path, before=None, after=entry) for path, entry in after.items())

@@ -1,4 +1,4 @@
-"""Putting a plan's receipt together from its rows and its repository."""
+"""Build a plan's receipt from its rows and its repository."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -86,7 +86,7 @@ async def plan_receipt(world: World, plan_id: str) -> Receipt:
 
 
 def _events(tx: Tx, plan_id: str) -> list[RecordedEvent]:
-    """Return what the receipt needs of a plan's events: the last one, and those that it tells of."""
+    """Return what the receipt needs of a plan's events: the last one, and those that it describes."""
     kept: list[RecordedEvent] = []
     after = 0
     while page := tx.events(after=after, plan=plan_id):
@@ -100,7 +100,7 @@ def _ended(events: Iterable[RecordedEvent]) -> dict[str, str]:
 
 
 def landing_trailer(tx: Tx, plan: Plan, task: Task, attempt: Attempt) -> str:
-    """Return the hash that the landing of an attempt carries; the same one whenever its candidate is built again."""
+    """Return the hash in the trailer of an attempt's landing; it stays the same when its candidate is built again."""
     runs = tx.find(Run, attempt_id=attempt.id, role=AUTHORS)
     events = [one for run in runs for one in tx.events(plan=plan.id, run=run.id, types=(_RUN_ENDED,))]
     return landing_hash(landing_part(plan, task, attempt, runs, _ended(events)))
@@ -114,7 +114,7 @@ async def _git_facts(
     attempts: list[Attempt],
     own: OwnCommits,
 ) -> GitFacts:
-    # The repository takes full commit ids only, so what a task landed on is told by the attempt that did.
+    # The repository needs full commit ids, so the attempt that landed says what a task landed on.
     parents = {one.candidate_sha: one.candidate_parent or "" for one in attempts if one.candidate_sha}
     try:
         landed = {

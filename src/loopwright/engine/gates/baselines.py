@@ -1,4 +1,4 @@
-"""The baseline of a gate run: what the project's gates found on the base commit, and what else it is compared with."""
+"""The baseline of a gate run: results of the project's gates on the base commit, and other data for comparison."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -37,7 +37,7 @@ async def baseline_of(
 ) -> tuple[Baseline | None, Verdict | None]:
     """Return what the project's gates saw on the base commit; they run there once.
 
-    When they could not be run there, the second is the verdict that says why.
+    If they could not run there, the second value is the verdict that says why.
     """
     setup = setup_command(ask.plan.policy)
     if ask.before is None or not (
@@ -62,7 +62,7 @@ async def baseline_of(
         try:
             record, found = await judge(world, repository, asked, interrupt)
         except TookTooMuch as taken:
-            # The work did not, where it came so far: it may be the exact thing that fixes this.
+            # The work reached this point, so it may be exactly what fixes this.
             return None, Verdict(status=VerdictStatus.INCONCLUSIVE, reason=str(taken), lasting=True)
         if found.status is VerdictStatus.INCONCLUSIVE:
             return None, found
@@ -102,7 +102,7 @@ async def uncompared_commands(
 
 
 async def known_baseline(world: World, ask: Judging, tree: str) -> Baseline | None:
-    """Return what the project's gates saw on a tree, where they ran on it before."""
+    """Return what the project's gates saw on a tree, if they ran on it before."""
     found = await world.store.read(lambda tx: tx.find(VerdictRecord, plan_id=ask.plan.id, tree=tree))
     return baseline_in(world, ask, found)
 
@@ -114,7 +114,7 @@ def baseline_in(world: World, ask: Judging, records: Sequence[VerdictRecord]) ->
 
 
 def _seen_by(world: World, ask: Judging, record: VerdictRecord) -> Baseline | None:
-    """Return what a gate saw inside its test runners by command, provided that it ran all gates of the plan."""
+    """Return what a gate saw inside its test runners by command, if it ran all gates of the plan."""
     results = record.verdict.commands
     if not {gate.command for gate in ask.plan.gates} <= {result.command for result in results}:
         return None
@@ -134,12 +134,12 @@ def _seen_by(world: World, ask: Judging, record: VerdictRecord) -> Baseline | No
 async def changed_judging_files(
     repository: Repository, ask: Judging, verdict: Verdict
 ) -> frozenset[str] | None:
-    """Return the judging files that a gate's commands changed; None if changes are not held against them."""
+    """Return the judging files that a gate's commands changed; None if such changes are not counted against them."""
     changed = tuple(dict.fromkeys(path for one in verdict.commands for path in one.changed))
     if not (changed or any(one.touched for one in verdict.commands)) or ask.role is Role.BASELINE:
         return None
     if ask.before is not None and await repository.tree_of(ask.before) == ask.tree:
-        return None  # there is no work in the tree, so the project's gates always do this
+        return None  # the tree contains no work, so the project's gates always do this
     top = ask.project.subfolder
     judges = Judges(
         subfolder=top,

@@ -17,7 +17,7 @@ from loopwright.ports import Exit, Ids, Tx
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownBase:
-    """A gate run on the tree that a plan starts from; its files lie where those of the plan's own runs do."""
+    """A gate run on the tree that a plan starts from; its files are beside those of the plan's own runs."""
 
     run_id: str
     tree: str
@@ -29,11 +29,11 @@ class KnownBase:
     host_id: str
     boot_id: str
     red: tuple[str, ...] = ()
-    """Acceptance commands that were seen to fail on that tree."""
+    """Acceptance commands that failed on that tree."""
 
 
 def take_over(tx: Tx, ids: Ids, plan: Plan, known: KnownBase) -> None:
-    """Make it a run of the plan, with its verdict: the first attempt finds its baseline."""
+    """Make it a run of the plan, with its verdict: the first attempt uses it as its baseline."""
     began = known.exit.started_at or known.exit.ended_at
     run = Run(
         id=known.run_id,

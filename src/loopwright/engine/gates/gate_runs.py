@@ -1,7 +1,7 @@
 """Run a gate on a tree under a keeper, once for each tree and list of commands, and keep its rows.
 
-`_Gate` has the effects: run the commands, gather what they are compared with, record the verdict. What follows from a
-run is decided in `core.gates.gate_run`.
+`_Gate` has the effects: run the commands, collect data for comparison, record the verdict.
+`core.gates.gate_run` decides what follows from a run.
 """
 
 import asyncio
@@ -53,8 +53,8 @@ _ROLES = (Role.GATE, Role.BASELINE)
 
 
 def exit_facts(exit: Exit) -> dict[str, Any]:
-    """Return what a run's row keeps of how its process ended."""
-    # Both moments from one clock that was read once: their difference is the length of the run.
+    """Return the facts on a run's row about the end of its process."""
+    # Both times come from one clock reading: their difference is the length of the run.
     started = {} if exit.started_at is None else {"started_at": exit.started_at}
     return {
         **started,
@@ -68,7 +68,7 @@ def exit_facts(exit: Exit) -> dict[str, Any]:
 
 
 def _goes_on(world: World, run: Run) -> bool:
-    """Return whether a gate run can continue: one that never started needs the sandbox that it was made for."""
+    """Return whether a gate run can continue: a run that never started needs the sandbox that it was created for."""
     now = world.sandbox()
     own = (run.sandbox, run.sandbox_made_with) == (now.level.value, now.made_with)
     return own or world.keepers.look(world.paths.run(run.id)).state != "absent"
@@ -98,7 +98,7 @@ async def gate_run(world: World, ask: Judging, key: str) -> Run:
             move_run(tx, run, RunState.CANCELLED, ended_by="asked", summary="the tree to judge changed")
         if same:
             if stands_for_the_plan:
-                # Begun for an earlier verification of the same tree that was broken off: now it is this one's.
+                # Begun for an earlier verification of the same tree that was interrupted: now it belongs to this one.
                 tx.update(Plan, ask.plan.id, verify_run_id=same[0].id)
             return same[0], stale
         run = Run(
@@ -136,7 +136,7 @@ def break_off(tx: Tx, attempt: Attempt) -> list[Run]:
 
 
 async def end_all(world: World, runs: Sequence[Run]) -> None:
-    """End the processes of gate runs that have ended in the rows, second runs included."""
+    """End the processes of gate runs that have ended in the rows, including second runs."""
     for run in runs:
         for directory in (world.paths.run(run.id) / folder for folder in ("", *FOLDERS)):
             if world.keepers.look(directory).state == "alive":
@@ -177,7 +177,7 @@ def record_verdict(
             path=_told_path(world, run),
         )
     )
-    # What could not be judged is judged again once it can be.
+    # A tree without a verdict is checked again once that is possible.
     if verdict.status not in JUDGED:
         return None
     record = VerdictRecord(
@@ -215,7 +215,7 @@ async def judge(
     with world.underway.judging(ask.plan.id, ask.tree):
         record, verdict, was_killed = await gate.run()
         if was_killed:
-            # What ran beside it may have taken the memory.
+            # Another gate beside it may have used the memory.
             record, verdict, _ = await gate.run(alone=True)
         return record, verdict
 
@@ -223,7 +223,7 @@ async def judge(
 async def judge_until_known(
     world: World, repository: Repository, ask: Judging, interrupt: asyncio.Event
 ) -> tuple[VerdictRecord | None, Verdict]:
-    """Judge a tree. Run a gate that could not run again: the work is not at fault."""
+    """Check a tree; run a gate that could not run again, because the work is not at fault."""
     tries = 0
     while True:
         record, verdict = await judge(world, repository, ask, interrupt)
@@ -266,7 +266,7 @@ class _Gate:
         return await self._record(row, run, verdict, end), verdict, run.killed is not None
 
     async def _first_run(self, row: Run, *, alone: bool) -> tuple[GateRun, Exit]:
-        """Run the commands on the tree, or find what a dead worker began; results of an earlier run may be reused."""
+        """Run the commands on the tree, or continue a dead worker's run; earlier results may be reused."""
         world, ask = self.world, self.ask
         tree = world.paths.tree(row.id)
         request, walls = await gate_request(
@@ -303,7 +303,7 @@ class _Gate:
         )
         request = replace(request, only=wanted.only)
         if wanted.fresh and world.keepers.look(request.directory).state == "absent":
-            # What the first run left behind could make the second one pass.
+            # Files that the first run left behind could make the second one pass.
             await self.repository.remove_workspace(tree)
             request = await _laid_out(world, self.repository, ask, request, tree)
         return await self._commands_run(request, tree)
@@ -311,7 +311,7 @@ class _Gate:
     async def _commands_run(
         self, request: GateRequest, tree: Path, *, alone: bool = False
     ) -> tuple[GateRun, Exit]:
-        """Run commands to their end, or until they take more disk space than they may."""
+        """Run commands to their end, or until they use more disk space than they may."""
         world = self.world
         excess, spec = RoomWatch(world, tree, request.directory), world.gate.spec(request)
         async with world.gate_turns.turn(alone=alone, unless=self.interrupt):
@@ -330,7 +330,7 @@ class _Gate:
         return run, ended.exit
 
     async def _with_evidence(self, run: GateRun) -> GateRun:
-        """Add what a run is compared with, as far as its verdict needs it."""
+        """Add the data that a run is compared with, as far as its verdict needs it."""
         if run.excess or run.denial is not None:
             return run
         if run.killed is not None:
@@ -357,7 +357,7 @@ class _Gate:
         return await self.world.store.read(lambda tx: green_here(tx, self.ask, self.key))
 
     async def _ends_on_base(self, killed: Killed) -> bool:
-        """Return whether commands that were killed end by themselves on the base commit."""
+        """Return whether killed commands finish by themselves on the base commit."""
         ask = self.ask
         tree = await self.repository.tree_of(ask.before) if ask.before is not None else None
         commands = tuple(one for one in ask.commands if one.command in killed.commands)
@@ -380,7 +380,7 @@ class _Gate:
         try:
             await self.repository.remove_workspace(self.world.paths.tree(row.id))
         except (GitFailed, UserError, OSError) as trouble:
-            # The verdict counts whatever the gate left behind (files of another user, for example).
+            # The verdict counts even if the tree cannot be removed (files of another user, for example).
             log.warning("tree of a gate kept", extra={"run": row.id, "why": str(trouble)})
         if run.was_interrupted:
             raise Interrupted
@@ -392,7 +392,7 @@ class _Gate:
 
 
 def terms_of(ask: Judging, commands: tuple[GateCommand, ...]) -> Terms:
-    """Return what a run of these commands is judged by."""
+    """Return the rules for judging a run of these commands."""
     is_baseline = ask.role is Role.BASELINE
     return Terms(
         commands=commands,
@@ -409,7 +409,7 @@ def terms_of(ask: Judging, commands: tuple[GateCommand, ...]) -> Terms:
 async def _laid_out(
     world: World, repository: Repository, ask: Judging, request: GateRequest, tree: Path
 ) -> GateRequest:
-    """Make the tree that a gate runs in, and note its files in the request."""
+    """Create the tree that a gate runs in, and add its files to the request."""
     tracked = await repository.checkout(tree, ask.sha, copy_files=files_to_copy(ask.project, ask.plan))
     if await lay_dependencies(world, repository, ask.project, ask.plan, ask.sha, tree):
         request = replace(request, env={**request.env, READY: "1"})
@@ -424,7 +424,7 @@ async def _laid_out(
 
 
 def _cache(world: World, ask: Judging, tree: Path) -> Path:
-    """Return the compiler caches of a gate: a candidate's run works on a copy, which goes with its tree."""
+    """Return the compiler caches of a gate: a candidate's run works on a copy, which is removed with its tree."""
     return world.paths.gate_cache(Path(ask.project.path)) if ask.landed else private_cache(tree)
 
 
@@ -448,16 +448,16 @@ async def gate_request(
     folder: str = "",
     cache: Path | None = None,
 ) -> tuple[GateRequest, Walls]:
-    """Return what a gate needs to run these commands in this tree, and what contains them.
+    """Return the request to run these commands in this tree, with their sandbox.
 
-    `folder` is where in the run's directory it is recorded, when they are run again. `cache` is the folder of its
-    compiler caches; without one, a command in an agent's workspace uses those of agents.
+    `folder` is the subfolder of the run's directory for a second run. `cache` is the folder of its compiler
+    caches; without one, a command in an agent's workspace uses those of agents.
     """
     directory = world.paths.run(run.id) / folder
     values = {**world.workspace_values(tree), **attempt_values(world, plan, attempt), "CI": "true"}
     if cache is not None:
         values |= gate_cache_values(cache)
-    # What a setup command makes in a workspace may remember where HOME was, so the agent's is at the same place.
+    # What a setup command creates in a workspace may contain the path of HOME, so the agent's HOME has the same path.
     subject = attempt.id if attempt is not None and run.role is Role.SETUP else run.id
     env = world.own_sources(world.environment(plan, None, values), Path(project.path), tree)
     env, view = world.home_view(env, None, world.paths.user(subject))
@@ -479,7 +479,7 @@ async def gate_request(
 
 
 def _environment(world: World, plan: Plan) -> str:
-    """Return a hash of the environment that a plan's commands run in, without the values of its secrets."""
+    """Return a hash of the environment of a plan's commands, without the values of its secrets."""
     env = world.environment(plan, None, {})
     secrets = frozenset(world.secrets(env, plan.policy.environment))
     named = sorted((name, "" if value in secrets else value) for name, value in env.items())

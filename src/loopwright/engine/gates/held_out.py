@@ -1,4 +1,4 @@
-"""The complete gate with the held-out checks of all tasks: they have to pass on the result too."""
+"""Run the complete gate with the held-out checks of all tasks: the result has to pass them too."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,28 +18,28 @@ from loopwright.ports import Repository, Tx
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whole:
-    """What the complete gate says of a tree."""
+    """The results of the complete gate on a tree."""
 
     verdict: Verdict
-    """The one that counts: of the commands that everybody knows, or of what was held out where that did not pass."""
+    """The verdict that counts: on the visible commands, or on held-out checks if those failed."""
     record: VerdictRecord | None = None
-    """Where the first of these is written down."""
+    """The record of the first of these."""
     unseen: tuple[str, ...] = ()
-    """The runs of what was held out."""
+    """The runs of held-out checks."""
     is_excused: bool = False
     """Whether something is left open although it passed."""
     broken: tuple[Unseen, ...] = ()
-    """What was held out and did not pass."""
+    """The held-out checks that failed."""
     told: str = ""
     """Its checks and their tasks, by name."""
     evidence: str = ""
-    """All that an agent may hear of it."""
+    """All that an agent may learn about it."""
 
 
 async def judge_whole(
     world: World, repository: Repository, ask: Judging, tasks: Sequence[Task], interrupt: asyncio.Event
 ) -> Whole:
-    """Run the complete gate, and if it passes the held-out checks of these tasks."""
+    """Run the complete gate, and if it passes, the held-out checks of these tasks."""
     record, verdict = await judge(world, repository, ask, interrupt)
     excused = verdict.is_excused
     if verdict.status is not VerdictStatus.PASSED:
@@ -71,7 +71,7 @@ async def judge_whole(
 async def _judged(
     world: World, repository: Repository, ask: Judging, one: Unseen, interrupt: asyncio.Event
 ) -> tuple[VerdictRecord | None, Verdict]:
-    """Ask one task's held-out checks. There is nothing to compare with: no tree before had their files."""
+    """Run one task's held-out checks. They have no baseline, because no earlier tree had their files."""
     commands = held_commands(one.held)
     key = gate_key(with_setup(ask.plan, commands))
     known = await world.store.read(lambda tx: _known(tx, ask, key))
@@ -84,7 +84,7 @@ async def _judged(
 
 
 def _known(tx: Tx, ask: Judging, key: str) -> VerdictRecord | None:
-    """Return the verdict on this exact tree that counts: that it passed, or what was found before a crash."""
+    """Return the verdict on this exact tree that counts: a pass, or the result from before a crash."""
     plan = need(tx.get(Plan, ask.plan.id), "the plan")
     begun = tx.get(Run, plan.verify_run_id) if plan.verify_run_id else None
     records = tx.find(VerdictRecord, plan_id=plan.id, tree=ask.tree, gate_key=key, order_by=("created_at",))

@@ -1,4 +1,4 @@
-"""What a gate is asked: which tree, which commands, and what is known about the work in it."""
+"""The question to a gate: which tree, which commands, and what is known about the work in it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,24 +24,24 @@ class Judging:
     tree: str
     commands: tuple[GateCommand, ...]
     still_mine: Callable[[Tx], None]
-    """Raises when the leg that asks was taken over."""
+    """Raises if another leg took over from the one that asks."""
     before: str | None = None
-    """The commit that the work started from: its tests must all be there still."""
+    """The commit that the work started from: all its tests must still exist."""
     exempt: tuple[str, ...] = ()
-    """Files whose tests need not be."""
+    """Files whose tests may be missing."""
     rewritten: tuple[str, ...] = ()
-    """Files whose tests the work changed: that they passed before says nothing of them."""
+    """Files whose tests the work changed: their earlier passes say nothing."""
     own: tuple[GateCommand, ...] = ()
-    """Those that the work itself is to make pass: that they failed before excuses nothing."""
+    """Commands that the work has to make pass: their earlier failures excuse nothing."""
     may_share: tuple[GateCommand, ...] = ()
-    """Those that need not run if a wider one runs all their tests."""
+    """Commands that need not run if a wider one runs all their tests."""
     may_be_empty: tuple[GateCommand, ...] = ()
-    """Those of the work's own whose tests it may have added: without these files they have nothing to say."""
+    """Those of the work's own commands whose tests it may have added: without these files they prove nothing."""
     brought: tuple[str, ...] = ()
-    """Files that the work brought along or changed: tests in them that do not run are named."""
+    """Files that the work added or changed: tests in them that do not run are named."""
     unseen: bool = False
-    """Whether these are checks that the work's author is not to learn about."""
+    """Whether the work's author must not learn about these checks."""
     landed: bool = False
-    """Whether the tree is that of the base or of a landed commit: such a run fills the caches that gates read."""
+    """Whether the tree is that of the base or of a landed commit: such a run fills the caches of gates."""
     files: tuple[HeldFile, ...] = ()
-    """Laid over the tree for them."""
+    """Files that are put into the tree for them."""

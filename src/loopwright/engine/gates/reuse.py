@@ -22,18 +22,18 @@ _ASKED = ("plan_reopened", "plan_verifying")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """The rows that reuse is decided from."""
+    """The rows that decide about reuse."""
 
     on_tree: tuple[tuple[VerdictRecord, Run], ...]
     """Verdicts on the same tree that may be reused, the latest first."""
     landings: tuple[VerdictRecord, ...]
-    """Those that tasks of the plan landed with."""
+    """The verdicts with which tasks of the plan landed."""
 
 
 async def reused(world: World, ask: Judging, run: Run, request: GateRequest) -> bool:
-    """Record a run of gate:all with the results of an earlier run on the same tree; False when its commands must run.
+    """Record a run of gate:all with the results of an earlier run on the same tree; False if its commands must run.
 
-    A run that a person asked for always runs, and so does one with held-out checks.
+    A run that the user requested always runs, and so does one with held-out checks.
     """
     if ask.role not in COMPLETE or ask.unseen:
         return False
@@ -77,7 +77,7 @@ def _known(tx: Tx, ask: Judging, run: Run) -> _Known:
 
 
 def _asked_at(tx: Tx, plan: Plan) -> datetime | None:
-    """Return when a person last asked for the plan to be verified."""
+    """Return when the user last requested a verification of the plan."""
     found = [event.at for event in tx.events(plan=plan.id, types=_ASKED) if event.actor != MACHINE]
     return max(filter(None, (*found, plan.verify_asked_at)), default=None)
 
@@ -128,16 +128,16 @@ def _shown(
     return shown
 
 
-# What was said of a tree before: nothing is judged twice that need not be.
+# Earlier verdicts on a tree: nothing is checked twice without need.
 
 
 def spoken(tx: Tx, ask: Judging, key: str) -> VerdictRecord | None:
     """Return the latest recorded verdict on exactly this tree and these commands."""
     if ask.role is Role.BASELINE:
-        return None  # it is asked for when the files of those that there are were gone
+        return None  # requested because the files of the existing ones were gone
     known = tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree, gate_key=key)
     if ask.role in COMPLETE:
-        # It asks again, but only once: what its own run found before a crash still counts.
+        # It asks again, but only once: the result of its own run from before a crash still counts.
         known = [one for one in known if one.run_id == ask.plan.verify_run_id]
     elif known:
         # A baseline was compared with nothing, so it is not a verdict on a tree that may land.
@@ -161,7 +161,7 @@ def green_here(tx: Tx, ask: Judging, key: str) -> frozenset[str]:
     """Return the commands that passed on exactly this tree before."""
     known = tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree)
     if ask.unseen:
-        # The same command with other files laid over the tree is another question.
+        # The same command with other files in the tree is another question.
         known = [one for one in known if one.gate_key == key]
     return frozenset(command for record in known for command in green_commands(record.verdict))
 
@@ -176,9 +176,9 @@ def _latest(known: list[VerdictRecord]) -> VerdictRecord | None:
 
 
 def _tried_again_at(tx: Tx, attempt: Attempt | None) -> datetime | None:
-    """Return when a person last retried the task: a verdict that failed before that is judged again.
+    """Return when the user last retried the task: a failed verdict from before that is not reused.
 
-    They may have fixed what was at fault, given permission to change a test, or think that it failed by chance.
+    The user may have fixed the cause, permitted a changed test, or consider the failure accidental.
     """
     if attempt is None or attempt.n == 1:
         return None

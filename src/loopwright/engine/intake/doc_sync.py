@@ -1,8 +1,8 @@
-"""Business documents that have to follow the work: a separate step before a plan is verified.
+"""Business documents that must follow the work: a separate step before a plan is verified.
 
-A flag comes with the source, or from an agent whose work landed. As long as a document that is named is as it was when
-the plan began, the plan is not verified: it gets a task that brings it up to date. A person who cancels that task says
-that it need not be; that is recorded like any decision.
+The source names documents, or an agent whose work landed. While a named document is unchanged since the plan
+began, the plan is not verified: it gets a task that updates the document. A user who cancels that task
+decides that no update is needed; that is recorded like any decision.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,9 +30,9 @@ from loopwright.prompts import packaged
 
 
 def note(tx: Tx, plan: Plan, attempt: Attempt, said: str) -> None:
-    """Record which documents have to follow, by an agent's word; it counts once its work has landed."""
+    """Record the documents that an agent names; they count once its work has landed."""
     if need(tx.get(Task, attempt.task_id), "the task").origin == ORIGIN:
-        return  # it brings documents up to date: if each could name the next, no plan would come to its end
+        return  # it updates documents: if each could name the next, no plan would ever end
     current = need(tx.get(Plan, plan.id), "the plan")
     flags = tuple(one for one in flagged_in(said, attempt.id) if one not in current.doc_sync)
     if flags:
@@ -45,7 +45,7 @@ def note(tx: Tx, plan: Plan, attempt: Attempt, said: str) -> None:
 
 
 def flags_of(tx: Tx, plan: Plan) -> list[DocSync]:
-    """Return what counts: the source's word, and that of attempts whose work is on the branch."""
+    """Return the statements that count: those of the source, and of attempts whose work is on the branch."""
     by = {one.by for one in plan.doc_sync if one.by}
     landed = {one.id for one in tx.find(Attempt, id=list(by), state=AttemptState.LANDED)} if by else set()
     return [one for one in plan.doc_sync if not one.by or one.by in landed]
@@ -54,7 +54,7 @@ def flags_of(tx: Tx, plan: Plan) -> list[DocSync]:
 async def left_behind(
     repository: Repository, project: Project, plan: Plan, task: Task, sha: str
 ) -> Sequence[str]:
-    """Return the documents of a task that are still as they were when the plan began."""
+    """Return the documents of a task that are unchanged since the plan began."""
     return await _unchanged(repository, project, plan, task.scope, sha) if task.origin == ORIGIN else ()
 
 
@@ -85,7 +85,7 @@ async def _unchanged(
 
 
 def add_sync(tx: Tx, ids: Ids, plan: Plan, documents: Sequence[str]) -> Task:
-    """Give the plan the task that brings documents up to date, and let it run."""
+    """Give the plan the task that updates documents, and let it run."""
     tasks = tx.find(Task, plan_id=plan.id)
     taken = {*marks_of(tx, plan.id), *(one.key for one in tasks)}
     key = next(name for name in (KEY, *(f"{KEY}-{n}" for n in range(2, len(taken) + 3))) if name not in taken)
@@ -112,7 +112,7 @@ def add_sync(tx: Tx, ids: Ids, plan: Plan, documents: Sequence[str]) -> Task:
 def sync_progress(
     tx: Tx, plan: Plan, tasks: Sequence[Task], marks: Mapping[str, Mark]
 ) -> SyncProgress | None:
-    """Return the state of the documents for the source, by the marks of tasks; None when no agent named any."""
+    """Return the state of the documents for the source, by the marks of tasks; None if no agent named any."""
     flags = flags_of(tx, plan)
     if not flags:
         return None

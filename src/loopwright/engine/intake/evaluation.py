@@ -1,4 +1,4 @@
-"""The evaluation of a plan: begun once, then completed with what the project and an agent say about it."""
+"""The evaluation of a plan: begun once, then completed with facts about the project and an agent's opinion."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ def to_do(work: PlannedWork) -> tuple[PlannedTask, ...]:
 
 
 def edges_of(tasks: Sequence[PlannedTask]) -> dict[str, tuple[str, ...]]:
-    """Return what each of these tasks waits for; what the source says was done before is not waited for."""
+    """Return the predecessors of each task; items that were done before count as none."""
     known = {task.key for task in tasks}
     return {task.key: tuple(dict.fromkeys(key for key in task.depends_on if key in known)) for task in tasks}
 
@@ -27,7 +27,7 @@ def edges_of(tasks: Sequence[PlannedTask]) -> dict[str, tuple[str, ...]]:
 def order_of(
     items: Sequence[PlannedTask], tasks: Sequence[PlannedTask], edges: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return what each of these tasks comes after; the order of the source leads through what is out of the way."""
+    """Return the tasks that come before each task in the source's order; it leads through settled ones."""
     named = {item.key: item.after for item in items}
     kept, _ = graph.ordered(edges, graph.order_among([task.key for task in tasks], named))
     return kept
@@ -38,30 +38,30 @@ class Evaluation:
     """What is known about a plan before it runs, and whether it may run."""
 
     source: str
-    """What messages call the plan."""
+    """The name of the plan in messages."""
     despite: str
-    """Why a person wants to run it although it is refused."""
+    """The user's reason to run it although it is refused."""
     tasks: int
     critical_path: int
     without_acceptance: int
     own: tuple[Finding, ...]
-    """What the plan itself shows."""
+    """Findings about the plan itself."""
     reported: tuple[Finding, ...]
-    """What an evaluation report in the source says."""
+    """Findings of an evaluation report in the source."""
     is_passed: bool
-    """Whether an evaluation report in the source says that it is good."""
+    """Whether an evaluation report in the source approves it."""
     seen: tuple[Finding, ...] = ()
-    """What the project shows, and what was done in it before."""
+    """Findings about the project, and about earlier work in it."""
     wanted: tuple[str, ...] = ()
     """Why an agent has to evaluate the plan before it runs."""
     judgement: Judgement | None = None
-    """What that agent said."""
+    """That agent's judgement."""
     rests: bool = False
-    """Whether it is of a draft: nothing runs before a person has seen what speaks against it."""
+    """Whether it is for a draft: nothing runs before the user has seen the objections."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Everything that was found."""
+        """All findings."""
         found = (*self.own, *self.seen, *self.reported, *as_findings(self.judgement))
         if not self.wanted or self.judgement is not None or self.is_passed:
             return found
@@ -70,19 +70,19 @@ class Evaluation:
 
     @property
     def against(self) -> tuple[str, ...]:
-        """Why it is refused, unless a person says why it is to run."""
+        """Why it is refused, unless the user gives a reason to run it."""
         return tuple(one.text for one in self.findings if one.weight in OVERRIDABLE)
 
     def with_seen(self, seen: Sequence[Finding]) -> "Evaluation":
-        """Add what was found by looking at more than the plan; raise if it may not run."""
+        """Add findings about more than the plan itself; raise if it may not run."""
         return replace(self, seen=tuple(seen)).checked()
 
     def with_judgement(self, wanted: Sequence[str], judgement: Judgement | None) -> "Evaluation":
-        """Add why an agent had to evaluate it, and what it said; raise if it may not run."""
+        """Add why an agent had to evaluate it, and its judgement; raise if it may not run."""
         return replace(self, wanted=tuple(wanted), judgement=judgement).checked()
 
     def checked(self) -> "Evaluation":
-        """Return it; raise `BadPlan` if nothing could run, `Refused` if a person has to say why it is to run."""
+        """Return it; raise `BadPlan` if nothing could run, `Refused` if the user has to give a reason."""
         impossible = tuple(one.text for one in self.findings if one.weight is Weight.IMPOSSIBLE)
         if impossible:
             raise BadPlan(self.source, impossible)
@@ -128,14 +128,14 @@ UNEVALUATED: Final = Evaluation(
     is_passed=False,
     rests=True,
 )
-"""Of a draft whose tasks an agent has still to write."""
+"""For a draft whose tasks an agent still has to write."""
 
 
 def evaluate(work: PlannedWork, source: str, *, despite: str = "", rests: bool = False) -> Evaluation:
     """Evaluate a plan by itself; raise `BadPlan` or `Refused` if it may not run.
 
-    `despite` is a person's reason to run a plan that would be refused; one that `rests` is not refused before it is
-    dispatched.
+    `despite` is the user's reason to run a plan that would be refused; a draft (`rests`) is not refused
+    before it is dispatched.
     """
     settled = {task.key for task in work.tasks if task.mark in SETTLED}
     own = tuple(findings(work.tasks, settled=settled))
@@ -156,14 +156,14 @@ def evaluate(work: PlannedWork, source: str, *, despite: str = "", rests: bool =
 
 
 def waits_of(items: Sequence[PlannedTask], tasks: Sequence[PlannedTask]) -> dict[str, tuple[str, ...]]:
-    """Return what each of these tasks waits for, by dependency or by order."""
+    """Return the predecessors of each task, by dependency or by order."""
     edges = edges_of(tasks)
     order = order_of(items, tasks, edges)
     return {key: tuple(dict.fromkeys((*deps, *order[key]))) for key, deps in edges.items()}
 
 
 def _reported(work: PlannedWork) -> tuple[Finding, ...]:
-    """Return what the evaluation report in the source itself objects to."""
+    """Return the objections of the evaluation report in the source."""
     said = []
     if work.evaluated == "failed":
         said.append(("evaluated", "its evaluation report says that it failed"))

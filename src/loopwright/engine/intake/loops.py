@@ -1,4 +1,4 @@
-"""Loops without a terminal: register one for a source, ask for its start, and delete it."""
+"""Loops without a terminal: register one for a source, request its start, and delete it."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -30,7 +30,7 @@ def register_loop(
     template: str | None = None,
     bounds: Bounds | None = None,
 ) -> Loop:
-    """Register a loop over a source; a source has one loop, and a deleted one comes back."""
+    """Register a loop over a source; a source has one loop, and a deleted one is restored."""
     known = next(iter(tx.find(Loop, project_id=project.id, source_path=source, limit=1)), None)
     if known is not None and known.deleted_at is None:
         raise Refused(f"{source} has the loop {known.id} already", code="loop_exists", hint="start that one")
@@ -61,7 +61,7 @@ def register_loop(
 
 
 def delete_loop(tx: Tx, loop: Loop, actor: str) -> None:
-    """Delete a loop that is at rest; its plans and their record are kept. Twice is the same as once."""
+    """Delete a loop that is at rest; its plans and their record are kept. A second call changes nothing."""
     if loop.deleted_at is not None:
         return
     if loop.state in (LoopState.RUNNING, LoopState.PAUSED) or loop.start is not None:
@@ -72,7 +72,7 @@ def delete_loop(tx: Tx, loop: Loop, actor: str) -> None:
 
 
 def stop_unstarted(tx: Tx, loop: Loop, actor: str) -> Loop:
-    """Stop a loop that has no plan yet: a start that was asked for is taken back."""
+    """Stop a loop that has no plan yet: a requested start is cancelled."""
     loop = tx.update(Loop, loop.id, start=None)
     if loop.state is LoopState.IDLE:
         return move_loop(tx, loop, LoopState.STOPPED, "loop_stopped", actor, "stopped by a person")
@@ -82,7 +82,7 @@ def stop_unstarted(tx: Tx, loop: Loop, actor: str) -> Loop:
 def ask_to_start(
     tx: Tx, loop: Loop, actor: str, flags: Mapping[str, Any], bounds: Bounds | None = None
 ) -> Loop:
-    """Note that a start was asked for; one that runs, or is being started, stays as it is."""
+    """Record a requested start; a loop that runs, or is being started, is unchanged."""
     if loop.state is LoopState.RUNNING or loop.start is not None:
         return loop
     start: dict[str, Any] = {"actor": actor, "flags": dict(flags)}
@@ -94,31 +94,31 @@ def ask_to_start(
 
 
 def asked_starts(tx: Tx) -> list[Loop]:
-    """Return the loops whose start was asked for."""
+    """Return the loops whose start was requested."""
     return tx.find(Loop, start=NOT_NULL)
 
 
 def note_started(tx: Tx, loop: Loop) -> None:
-    """Note that a plan was made of the loop's source, or that its plan continues."""
+    """Record that the loop's source has a plan, or that its plan continues."""
     tx.update(Loop, loop.id, start=None)
 
 
 def begin_rounds(tx: Tx, loop: Loop) -> bool:
-    """Note that a controller works on the folder of a loop, unless its start was taken back; return whether it may.
+    """Record that a controller works on the folder of a loop, unless its start was cancelled; return whether it may.
 
-    Who asked for it stays known until that ends: the next daemon continues with it.
+    The requester stays recorded until it ends: the next daemon continues with it.
     """
     now = tx.get(Loop, loop.id)
     if now is None or now.start is None:
         return False
-    now = tx.update(Loop, now.id, plan_id=None)  # one is of a time in which the folder had no roles
+    now = tx.update(Loop, now.id, plan_id=None)  # a plan from when the folder had no roles
     if now.state is not LoopState.RUNNING:
         move_loop(tx, now, LoopState.RUNNING, "loop_started", starter_of(now))
     return True
 
 
 def end_rounds(tx: Tx, loop: Loop, target: LoopState, reason: str = "") -> None:
-    """Note how a controller ended, unless it was stopped in this moment."""
+    """Record how a controller ended, unless it was just stopped."""
     now = tx.get(Loop, loop.id)
     if now is not None and now.state is LoopState.RUNNING and now.start is not None:
         moved = move_loop(tx, now, target, f"loop_{target.value.lower()}", starter_of(now), reason)
@@ -126,7 +126,7 @@ def end_rounds(tx: Tx, loop: Loop, target: LoopState, reason: str = "") -> None:
 
 
 def rest_rounds(tx: Tx, loop: Loop, target: LoopState, actor: str) -> None:
-    """Pause or stop a loop in rounds, or take its start back: its controller ends as soon as it sees that."""
+    """Pause or stop a loop in rounds, or cancel its start: its controller ends as soon as it sees that."""
     is_starting = loop.start is not None and loop.state is LoopState.IDLE
     loop = tx.update(Loop, loop.id, start=None)
     if is_starting and target is LoopState.STOPPED:
@@ -136,7 +136,7 @@ def rest_rounds(tx: Tx, loop: Loop, target: LoopState, actor: str) -> None:
 
 
 def note_not_started(tx: Tx, loop: Loop, *, code: str, reason: str, hint: str) -> None:
-    """Note why a loop could not be started."""
+    """Record why a loop could not be started."""
     row = tx.update(Loop, loop.id, start=None, reason=reason)
     if row.state is LoopState.RUNNING and row.source_kind == FOLDER_KIND:
         row = move_loop(tx, row, LoopState.FAILED, "loop_failed", starter_of(loop), reason)
@@ -145,5 +145,5 @@ def note_not_started(tx: Tx, loop: Loop, *, code: str, reason: str, hint: str) -
 
 
 def starter_of(loop: Loop) -> str:
-    """Return who asked for the start of a loop."""
+    """Return who requested the start of a loop."""
     return str((loop.start or {}).get("actor", "unknown"))

@@ -1,4 +1,4 @@
-"""The progress of a plan in the words of work sources, made from rows alone."""
+"""The progress of a plan in the words of work sources, from rows alone."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -73,7 +73,7 @@ _BEFORE_WORK: Final = (AttemptState.PREPARING, AttemptState.WAITING)
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What is known of the attempts that landed."""
+    """What is known about the attempts that landed."""
 
     verdicts: Mapping[str, VerdictRecord]
     words: Mapping[str, str]
@@ -103,7 +103,8 @@ def _stopped(tx: Tx, plan: Plan, loop: Loop | None) -> str:
 def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: str) -> Progress:
     """Return a plan's progress after a task has landed, for the commit that lands with it.
 
-    What waits to land just now is left out: it is marked by its own commit, which may be below this one already.
+    Other tasks that are about to land are left out: their own commits mark them, which may already be below
+    this one.
     """
     tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
     attempts = _attempts(tx, tasks)
@@ -114,7 +115,7 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
     told = _progress(
         tx, plan, [one for one in others if marks[one.id] is not Mark.OPEN and one not in waiting]
     )
-    # It is the last that was done, though its row does not say so before it has landed.
+    # It was done last, though its row does not say so before it has landed.
     facts = _Facts(_verdicts(tx, [attempt]), _words(tx, [attempt]))
     done = replace(_item(landing, attempt, Mark.DONE, commit, facts), ended_at=told.at)
     fixes = (*told.fixes, *_fixes(tx, [landing]))
@@ -142,7 +143,7 @@ def _marks(tx: Tx, tasks: Collection[Task], attempts: Mapping[str, Attempt]) -> 
     """Return the mark of each task, by its id: none is in progress before its agent has started."""
     marks = {task.id: MARKS[task.status] for task in tasks}
     going = [attempts[one] for one, mark in marks.items() if mark is Mark.RUNNING and one in attempts]
-    # One that waits may have been parked before its agent started.
+    # A waiting attempt may have been parked before its agent started.
     parked = [one.id for one in going if one.state is AttemptState.WAITING]
     runs = tx.find(Run, attempt_id=parked, role=AGENT_ROLES) if parked else []
     begun = {run.attempt_id for run in runs if run.started_at is not None}
@@ -152,7 +153,7 @@ def _marks(tx: Tx, tasks: Collection[Task], attempts: Mapping[str, Attempt]) -> 
 
 
 def _attempts(tx: Tx, tasks: Iterable[Task]) -> dict[str, Attempt]:
-    """Return the latest attempt of each task that has one: in a few questions, because it is asked at every landing."""
+    """Return the latest attempt of each task that has one, in few queries, because every landing needs it."""
     latest = {task.attempt_id: task.id for task in tasks if task.attempt_id}
     return {latest[one.id]: one for ids in _pages(list(latest)) for one in tx.find(Attempt, id=ids)}
 
@@ -163,14 +164,14 @@ def _verdicts(tx: Tx, attempts: Iterable[Attempt]) -> dict[str, VerdictRecord]:
 
 
 def _words(tx: Tx, attempts: Iterable[Attempt]) -> dict[str, str]:
-    """Return what the agents of these attempts say that they did, by their runs: the first line, marked as theirs."""
+    """Return what the agents of these attempts say that they did, by run: the first line, marked as a claim."""
     wanted = [one.run_id for one in attempts if one.run_id]
     runs = (one for ids in _pages(wanted) for one in tx.find(Run, id=ids) if one.role in AUTHORS)
     return {one.id: f"{said} (its agent's words)" for one in runs if (said := first_line(one.summary))}
 
 
 def first_line(words: str) -> str:
-    """Return the first line of prose of what an agent said; nothing where it says less than a title ("done")."""
+    """Return the first line of prose in an agent's message; empty if it says less than a title ("done")."""
     prose = (line for line in words.splitlines() if not line.lstrip().startswith(_NO_PROSE))
     said = next((bare for line in prose if (bare := line.replace("**", "").strip("*_`>- \t"))), "")
     if len(said.split()) < _FEW:
@@ -179,7 +180,7 @@ def first_line(words: str) -> str:
 
 
 def _pages(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield so many ids as one question may name."""
+    """Yield as many ids as one query may name."""
     return (ids[start : start + _AT_ONCE] for start in range(0, len(ids), _AT_ONCE))
 
 
@@ -247,7 +248,7 @@ _EVALUATORS: Final[Mapping[str, str]] = MappingProxyType(
         "business_logic": "eval-business-logic",
     }
 )
-"""What tracks call those who evaluate them; what belongs to every track is the business of their common role."""
+"""The evaluators' names in tracks; findings about every track belong to their common role."""
 _ALL_EVALUATORS: Final = "loop-execution-evaluator"
 _GATE: Final = "gate:all"
 
@@ -255,7 +256,7 @@ _GATE: Final = "gate:all"
 def _execution(
     tx: Tx, plan: Plan, tasks: Sequence[Task], marks: Mapping[str, Mark]
 ) -> ExecutionProgress | None:
-    """Return how the evaluation of the execution stands, by its last report."""
+    """Return the state of the evaluation of the execution, from its last report."""
     if plan.policy.evaluation is None:
         return None
     known = {one.id: one for one in tasks}
@@ -279,7 +280,7 @@ def _execution(
 
 
 def _results(report: QaReport) -> tuple[EvaluatorResult, ...]:
-    """Return what each evaluator said; an issue that none of them claims is that of their common role."""
+    """Return each evaluator's result; an issue of no single evaluator belongs to their common role."""
     bad = {one.area: one.how for one in report.checked if one.result == "issues"} if report.issues else {}
     by_gate = tuple(one.title.removeprefix("Fix: ") for one in report.issues if one.by_gate)
     unclaimed = () if bad else tuple(one.what for one in report.issues if not one.by_gate)
@@ -322,7 +323,7 @@ def _fixes(tx: Tx, tasks: Iterable[Task]) -> tuple[FixTask, ...]:
     if not found:
         return ()
     looks = {
-        # What the evaluation of a track found is fixed like what its gate found.
+        # Findings of a track's evaluation are fixed like those of its gate.
         one.id: "" if one.origin == EVALUATION else one.key
         for one in tx.find(Task, plan_id=found[0].plan_id, type=LOOK)
     }

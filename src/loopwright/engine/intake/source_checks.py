@@ -1,7 +1,8 @@
 """Which changes of a source a running plan follows: never checks that an agent could have rewritten.
 
-An agent that nothing contained could have changed the file as well as a person, and would be judged by what it wrote.
-So what its tasks are judged by stays as it was when the plan was made; a new plan of the source takes it over.
+An agent that nothing contained could have changed the file like a user, and would be checked by what it
+wrote. So the checks of its tasks stay as they were when the plan was made; a new plan of the source takes new
+ones.
 """
 
 import hashlib
@@ -22,7 +23,7 @@ from loopwright.ports import PlannedTask, Tx
 log = logging.getLogger(__name__)
 
 JUDGED: Final = ("acceptance", "held_out", "scope")
-"""What a task is checked by, and the paths at which files of the gate are its own to change."""
+"""The checks of a task, and the judging files that it may change."""
 WORDS: Final = (
     "title",
     "description",
@@ -37,17 +38,17 @@ WORDS: Final = (
     "prove",
     "max_attempts",
 )
-"""What a source says of a task besides its state and its place."""
+"""Other fields of a task in the source, without its state and its place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Followed:
-    """What became of a changed item: what is taken over, and what stays as it was."""
+    """The result for a changed item: what is followed, and what stays."""
 
     changes: dict[str, Any]
     kept: tuple[str, ...] = ()
     against: str = ""
-    """What speaks against it, where that is why something stays; else an agent could have written it."""
+    """The objection to the change, if that is why something stays; otherwise an agent could have written it."""
 
 
 def could_be_an_agents(tx: Tx, plan: Plan) -> bool:
@@ -56,7 +57,7 @@ def could_be_an_agents(tx: Tx, plan: Plan) -> bool:
 
 
 def followed(tx: Tx, plan: Plan, task: Task, item: PlannedTask, names: Sequence[str]) -> Followed:
-    """Compare a task with its item in the source by the fields of these names."""
+    """Compare a task with its item in the source by these fields."""
     said = {name: _said(plan, task, item, name) for name in names}
     changes = {name: value for name, value in said.items() if value != getattr(task, name)}
     judged = tuple(name for name in JUDGED if name in changes)
@@ -70,10 +71,10 @@ def followed(tx: Tx, plan: Plan, task: Task, item: PlannedTask, names: Sequence[
 
 def _said(plan: Plan, task: Task, item: PlannedTask, name: str) -> Any:
     if name == "complexity":
-        # If the source does not say it, it follows from the words, as it did when the plan was made.
+        # If the source does not set it, it follows from the words, as when the plan was made.
         return task_row(task.id, plan, item, position=task.position, now=task.created_at).complexity
     if name == "max_attempts":
-        # A second try gave it more than its file says; those are not taken back.
+        # A retry gave it more than its file says; that is kept.
         said = item.max_attempts or task.max_attempts
         return max(said, task.max_attempts) if task.attempts else said
     if name in ("acceptance", "held_out") and task.manual:
@@ -87,7 +88,7 @@ def _without(changes: Mapping[str, Any], kept: tuple[str, ...], *, against: str 
 
 
 def tell_kept(tx: Tx, plan: Plan, task: Task, item: PlannedTask, new: Followed) -> None:
-    """Say once for each change that the checks stay as they were, why, and how a person gets theirs in."""
+    """Report once for each change that the checks stay, why, and how the user can apply the new ones."""
     kept = new.kept
     if not kept:
         return

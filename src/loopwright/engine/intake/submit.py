@@ -1,4 +1,4 @@
-"""Taking work in: a repository becomes a project, a source becomes a loop, its content becomes a plan."""
+"""Intake of work: a repository becomes a project, a source becomes a loop, its content becomes a plan."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ from loopwright.engine.rows.writeback_debts import give_up
 from loopwright.ports import Base, Ids, Mark, PlannedTask, PlannedWork, Tx
 
 _PART: Final = "source_part"
-"""Where the evaluation of a plan keeps which part of its source the plan is of."""
+"""The key under which a plan's evaluation stores the part of its source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,45 +48,45 @@ class Submission:
     gates: tuple[GateCommand, ...]
     actor: str
     books: tuple[str, ...] = ()
-    """Files of the source that git tracks, relative to the repository, if its format has room for a status."""
+    """Files of the source that git tracks, relative to the repository, if its format has a place for a status."""
     follows: bool = False
-    """Whether a plan that is under way follows what is changed in its source; else it has to end first."""
+    """Whether a running plan follows changes of its source; otherwise it has to end first."""
     evaluation: Evaluation | None = None
-    """What is known about the plan; None if only the plan itself is looked at, when it is submitted."""
+    """What is known about the plan; None if it is evaluated by itself at submission."""
     new: bool = False
     """Start over even if the same plan was already done."""
     rests: bool = False
-    """Whether the plan rests as a draft until a person dispatches it."""
+    """Whether the plan stays a draft until the user dispatches it."""
     opened: tuple[str, ...] = ()
-    """Items that are open again although the last plan told the source that they are done."""
+    """Items that are open again although the last plan reported them as done."""
     environment: PlanEnvironment | None = None
     """What it takes from the terminal that it is submitted from."""
     base_known: KnownBase | None = None
-    """What the gates found on the base already."""
+    """Gate results on the base commit that are already known."""
     fills: str | None = None
     """The draft that gets this content; None for a new plan."""
     made_for: str | None = None
     """See `Plan.made_for`."""
     bounds: Bounds | None = None
-    """Of the token that it is submitted with."""
+    """The bounds of the token that submits it."""
     state_folder: StateFolder | None = None
-    """Where the project's state files are written from now on; None to leave them where they are."""
+    """Where the project's state files are written from now on; None to keep their place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """Where a submission ended up."""
+    """The result of a submission."""
 
     loop: Loop
     plan: Plan
     created: bool
-    """False when the loop already had exactly this plan."""
+    """False if the loop already had exactly this plan."""
 
 
 def register_project(
     tx: Tx, ids: Ids, root: Path, subfolder: str, actor: str, state_folder: StateFolder | None = None
 ) -> Project:
-    """Return the project at this path, creating it on first sight; its state files move to a folder that is named."""
+    """Return the project at this path, creating it if needed; its state files move to a folder that is named."""
     known = tx.find(Project, path=str(root), subfolder=subfolder, limit=1)
     if known:
         if state_folder in (None, known[0].state_folder):
@@ -120,7 +120,7 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
                 hint=f"`--source {loop.source_kind}` continues it; `loopwright cancel {short_id(current.id)}` "
                 "ends it",
             )
-        # The same file may be in another form by now.
+        # The same file may have another format by now.
         loop = tx.update(Loop, loop.id, source_kind=asked.source_kind)
     if current is not None and current.status not in ENDED_PLAN:
         check_part(current, asked.source_path, asked.work)
@@ -150,7 +150,7 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
 
 
 def check_part(plan: Plan, source_path: str, work: PlannedWork) -> None:
-    """Refuse to continue an unfinished plan if its source names another part now: equal numbers are other items."""
+    """Refuse to continue an unfinished plan if its source now names another part: equal numbers are other items."""
     part = plan.evaluation.get(_PART, "")
     if part and work.part and part != work.part:
         raise Refused(
@@ -174,12 +174,12 @@ def is_known(tx: Tx, asked: Submission) -> bool:
 
 
 def last_plan(tx: Tx, asked: Submission) -> Plan | None:
-    """Return the plan that was last made of what is handed in; None if there is none."""
+    """Return the last plan of what is submitted; None if there is none."""
     return plan_of_source(tx, asked.root, asked.subfolder, asked.source_path)
 
 
 def plan_of_source(tx: Tx, root: Path, subfolder: str, source_path: str) -> Plan | None:
-    """Return the plan that was last made of a source; None if there is none."""
+    """Return the last plan of a source; None if there is none."""
     found = tx.find(Project, path=str(root), subfolder=subfolder, limit=1)
     loops = tx.find(Loop, project_id=[one.id for one in found], source_path=source_path, limit=1)
     return tx.get(Plan, loops[0].plan_id) if loops and loops[0].plan_id else None
@@ -196,7 +196,7 @@ def _loop(tx: Tx, ids: Ids, project: Project, asked: Submission) -> Loop:
     priority = asked.work.priority
     if known:
         loop = known[0]
-        # A priority that a person gave to the loop beats that of its source.
+        # The user's priority for the loop overrides that of its source.
         priority = (loop.settings or {}).get("priority", priority)
         is_same = loop.priority == priority and loop.deleted_at is None
         return loop if is_same else tx.update(Loop, loop.id, priority=priority, deleted_at=None)
@@ -245,7 +245,7 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
 
 
 def draft(tx: Tx, ids: Ids, project: Project, asked: Submission, **more: Any) -> Submitted:
-    """Create a draft whose tasks an agent has still to write; `more` says what for."""
+    """Create a draft whose tasks an agent still has to write; `more` has its other fields."""
     loop = _loop(tx, ids, project, asked)
     empty = replace(asked, evaluation=UNEVALUATED)
     plan = tx.update(Plan, _plan(tx, ids, project, loop, empty).id, **more)
@@ -253,7 +253,7 @@ def draft(tx: Tx, ids: Ids, project: Project, asked: Submission, **more: Any) ->
 
 
 def _filled(tx: Tx, ids: Ids, plan_id: str, asked: Submission) -> Submitted:
-    """Give a draft its content, in place of what it had; a task with the same key keeps its id."""
+    """Give a draft new content; a task with the same key keeps its id."""
     plan = tx.get(Plan, plan_id)
     loop = tx.get(Loop, plan.loop_id) if plan else None
     if plan is None or loop is None or plan.status is not PlanState.DRAFT or loop.state is LoopState.RUNNING:
@@ -312,7 +312,7 @@ def _content(asked: Submission) -> dict[str, Any]:
 def _fill_in(tx: Tx, ids: Ids, plan: Plan, asked: Submission, ids_of: Mapping[str, str]) -> None:
     wanted = to_do(asked.work)
     if asked.work.rounds:
-        # Its rounds are attempts: so many of them. What the machine adds to the plan has as many as any task.
+        # Its rounds are attempts, so they have this limit. Tasks that Loopwright adds have the usual one.
         wanted = tuple(replace(task, max_attempts=plan.policy.rounds.max) for task in wanted)
     keep_marks(tx, plan.id, {task.key: [task.mark.value, task.mark.value] for task in asked.work.tasks})
     _tasks(tx, ids, plan, wanted, asked.work.tasks, ids_of)
@@ -338,7 +338,7 @@ def _tasks(
         tx.insert(
             replace(
                 row,
-                # Only now: what is added later is behind the last that was done, too.
+                # Only now: what is added later comes after the task that was done last, too.
                 priority=FIRST if task.first else row.priority,
                 depends_on=waits_for,
                 dependents=tuple(id_of[key] for key in dependents[task.key]),

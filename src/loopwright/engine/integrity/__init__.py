@@ -1,4 +1,4 @@
-"""Which files of a candidate steer its gate, and where its changes look suspicious.
+"""Find the judging files of a candidate, and its suspicious places.
 
 Not here: running the gate (`engine.gates`), and the pure rules (`core.integrity`).
 """

@@ -1,4 +1,4 @@
-"""Which files steer a gate: by their names, and the scripts that it runs, followed from one to the next."""
+"""Find the files that affect a gate: by their names, and by following the scripts that it runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,12 +32,12 @@ from loopwright.core.values.policy import GateCommand
 from loopwright.ports import Candidate, Repository
 
 _MOST: Final = 4 << 20
-"""So many bytes of lines that name a changed file are read."""
+"""How many bytes of lines that name a changed file are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judges:
-    """What judges the work of a task: enough to say which files steer that, whether rows tell it or a receipt."""
+    """What a task is checked with, from rows or a receipt: enough to find the files that affect it."""
 
     subfolder: str
     """The project's folder in its repository."""
@@ -45,23 +45,23 @@ class Judges:
     acceptance: Commands
     setup: GateCommand | None
     patterns: tuple[str, ...]
-    """What the project says of its gate's files."""
+    """The project's patterns for judging files."""
     may_change: tuple[str, ...] = ()
-    """Judging files and tests that a person allows the work to change."""
+    """Judging files and tests that the user allows the work to change."""
 
     @property
     def commands(self) -> list[str]:
-        """What judges it."""
+        """The commands that check it."""
         return [command.command for command in each_once(self.acceptance, self.gates)]
 
     @property
     def said(self) -> list[str]:
-        """That, with what makes the tree ready for it."""
+        """The commands that check it, with those that prepare the tree."""
         return [*self.commands, self.setup.command] if self.setup else self.commands
 
 
 def judges_of(project: Project, plan: Plan, *tasks: Task) -> Judges:
-    """Return what judges the work of these tasks."""
+    """Return what the work of these tasks is checked with."""
     return Judges(
         subfolder=project.subfolder,
         gates=plan.gates,
@@ -73,7 +73,7 @@ def judges_of(project: Project, plan: Plan, *tasks: Task) -> Judges:
 
 
 async def gate_rules(repository: Repository, judges: Judges, candidate: Candidate) -> Rules:
-    """Return the rules by which a changed file is a judging file, read from the tree before the work."""
+    """Return the rules for judging files, read from the tree before the work."""
     gates = (*judges.gates, *((judges.setup,) if judges.setup else ()))
     found = await _followed(repository, judges.subfolder, candidate, gates, judges.acceptance)
     rules = Rules(patterns=judges.patterns, scripts=found.scripts, targets=found.targets)
@@ -84,7 +84,7 @@ async def gate_rules(repository: Repository, judges: Judges, candidate: Candidat
 async def _known_to_python(
     repository: Repository, subfolder: str, candidate: Candidate, rules: Rules
 ) -> Rules:
-    """Return the rules with what Python's test files are called, and the packages that the work adds modules to."""
+    """Return the rules with the names of Python test files, and the packages that the work adds modules to."""
     top = f"{subfolder}/" if subfolder else ""
     changed = [
         (inside(subfolder, one.path), one) for one in candidate.changes if one.path.endswith((".py", ".so"))
@@ -116,10 +116,10 @@ async def _followed(
     gates: Sequence[GateCommand],
     acceptance: Sequence[GateCommand],
 ) -> _Followed:
-    """Return the paths of everything that commands run, relative to the project's folder, and what make makes.
+    """Return the paths of everything that commands run, relative to the project's folder, and the targets of make.
 
-    Nothing is read where the work changed no file that was there before: what a gate runs is among those. A new file
-    concerns it only in the place of something.
+    Nothing is read if the work changed no existing file: what a gate runs is among those. A new file matters
+    only if it takes the place of something.
     """
     found = set(scripts_in(gates, acceptance))
     commands, theirs = ([each.command for each in some] for some in (gates, acceptance))
@@ -143,13 +143,13 @@ async def _followed(
             for path in asked
             if f"{top}{path}" in texts
         }
-        # Some hold other things too.
+        # Some contain other things too.
         found |= {path for path in here if PurePosixPath(path).name not in (*MAKEFILES, PACKAGE)}
         targets |= {each for path, text in here.items() for each in made_by(path, text, (*commands, *theirs))}
         looks = {each for path, text in here.items() for each in run_by(path, text, commands, theirs)}
     folders = {each for each in targets if any(path.startswith(f"{each}/") for path in new)}
     if folders:
-        # A folder that was there before has kept make from it before.
+        # An existing folder stopped make before the work too.
         listed = [path.removeprefix(top) for path in await repository.listed(candidate.parent)]
         targets -= {each for each in folders if any(path.startswith(f"{each}/") for path in listed)}
     return _Followed(scripts=frozenset(found), targets=frozenset(targets))
@@ -185,7 +185,7 @@ async def _reached(
 
 
 def inside(subfolder: str, path: str) -> str:
-    """Return a path as seen from the project's folder; one that lies elsewhere stays as it is."""
+    """Return a path relative to the project's folder; a path outside it stays as it is."""
     folder = PurePosixPath(subfolder)
     pure = PurePosixPath(path)
     return str(pure.relative_to(folder)) if subfolder and pure.is_relative_to(folder) else path

@@ -1,4 +1,4 @@
-"""Find the judging files that an attempt changed, and build its candidate with these files as they were before."""
+"""Find the judging files that an attempt changed, and build its candidate with the old versions of these."""
 
 import re
 from collections.abc import Sequence
@@ -29,11 +29,11 @@ _SUBMODULE: Final = "160000"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OldChecks:
-    """Which judging files changed, and the tree to judge besides the candidate itself."""
+    """Which judging files changed, and the tree to check besides the candidate itself."""
 
     facts: GateFiles
     restored: Candidate | None = None
-    """The candidate with every judging file as it was before; None when it is the candidate itself."""
+    """The candidate with every judging file as it was before; None if it is the candidate itself."""
     rules: Rules = field(default_factory=Rules)
 
 
@@ -50,8 +50,8 @@ class _Touched:
 async def with_old_checks(repository: Repository, judges: Judges, candidate: Candidate) -> OldChecks:
     """Return the candidate with its judging files restored: changed and deleted ones as before, added ones absent.
 
-    The candidate's parent says how they were. Test files that `judges.may_change` names are restored too: what they
-    contradict is permitted, and continues the record. Other files that it names stay as the work has them.
+    The candidate's parent has the old versions. Test files that `judges.may_change` names are restored too:
+    what they contradict is permitted, and recorded. Other files that it names keep the work's version.
     """
     rules = await gate_rules(repository, judges, candidate)
     touched = await _touched(repository, judges, rules, candidate)
@@ -81,8 +81,8 @@ async def _needing_added(
 ) -> tuple[str, ...]:
     """Return the acceptance commands that name a file, or a test in a changed file, which only the work has.
 
-    A gate of the project needs nothing that the work adds. A command that named something else before does not need the
-    new file that takes its place.
+    A gate of the project needs nothing that the work adds. A command that named something else before does
+    not need the new file that takes its place.
     """
     new = [one.path for one in pinned if one.change.before is None]
     added = frozenset(path for path in new if not takes_a_place(path, rules))
@@ -130,7 +130,7 @@ async def _restored(repository: Repository, candidate: Candidate, pinned: Sequen
 async def _touched(
     repository: Repository, judges: Judges, rules: Rules, candidate: Candidate
 ) -> list[_Touched]:
-    """Return the changes of judging files; a file that holds other things too counts if its judging keys changed."""
+    """Return the changes of judging files; a mixed file counts if its judging keys changed."""
     found: list[_Touched] = []
     for change in candidate.changes:
         path = inside(judges.subfolder, change.path)
@@ -148,7 +148,7 @@ async def _touched(
         if one.kind is not Kind.MIXED:
             counted.append(one)
         elif steers_differently(one.path, before, after, judges.said):
-            # From where packages are installed cannot be restored in part.
+            # Where packages are installed from cannot be restored in part.
             only = only_redirects(one.path, before, after, judges.said)
             counted.append(replace(read, kind=Kind.BUILD) if only else read)
     return counted

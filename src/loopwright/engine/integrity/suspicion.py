@@ -13,7 +13,7 @@ _FILE: Final = "100"
 
 
 async def places_in(repository: Repository, candidate: Candidate, subfolder: str) -> tuple[str, ...]:
-    """Return the places of a candidate that a reviewer should look at, with paths relative to the project."""
+    """Return the places of a candidate that a reviewer should read, with paths relative to the project."""
     top = f"{subfolder}/" if subfolder else ""
     changed = [(one.path.removeprefix(top), _id(one.before), _id(one.after)) for one in candidate.changes]
     ids = dict.fromkeys(each for _, before, after in changed if after for each in (after, before) if each)

@@ -1,4 +1,4 @@
-"""What one worker process keeps in memory: slots, turns, interrupts, its own writes. Lost on restart.
+"""What one worker process keeps in memory: slots, turns, interrupts, its own writes.
 
-Not here: anything that has to survive a restart: that is a row (`engine.rows`).
+Lost on restart. Not here: anything that has to survive a restart: that is a row (`engine.rows`).
 """

@@ -1,4 +1,4 @@
-"""Interrupting work: the events that tell a leg to stop, and the exception that ends its step."""
+"""Interrupt work: the events that stop a leg, and the exception that ends its step."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Interrupts:
-    """Tells the legs of this process that a person wants them to stop what they are doing."""
+    """Tells the legs of this process that the user wants them to stop."""
 
     def __init__(self) -> None:
         self._events: dict[str, asyncio.Event] = {}
@@ -17,11 +17,11 @@ class Interrupts:
         return self._events.setdefault(subject, asyncio.Event())
 
     def forget(self, subject: str) -> None:
-        """Let go of a subject whose leg has ended."""
+        """Forget a subject whose leg has ended."""
         self._events.pop(subject, None)
 
     def subjects(self) -> list[str]:
-        """Return whose legs run in this process."""
+        """Return the subjects whose legs run in this process."""
         return list(self._events)
 
     def knows(self, subject: str) -> bool:
@@ -35,17 +35,17 @@ class Interrupts:
 
 
 class Interrupted(Exception):
-    """A person asked for the gate to stop; nothing was learned about the tree."""
+    """The user requested the gate to stop; nothing was learned about the tree."""
 
 
 # Ending tasks that are no longer awaited.
 
 
 async def call_off(*tasks: "asyncio.Future[Any]") -> None:
-    """Cancel tasks and wait for their end; what they failed with is raised.
+    """Cancel tasks and wait for their end; raise what they failed with.
 
-    Not by awaiting one under `suppress(CancelledError)`: that would also swallow a cancellation of the caller itself
-    which comes in this exact moment, and it would continue as if no stop had been requested.
+    Not by awaiting one under `suppress(CancelledError)`: that would also swallow a cancellation of the caller
+    itself which comes in this exact moment, and it would continue as if no stop had been requested.
     """
     for task in tasks:
         task.cancel()

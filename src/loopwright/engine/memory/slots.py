@@ -1,4 +1,4 @@
-"""Which agents and gates of this worker may run now. An agent waits here while its workspace is already made."""
+"""Which agents and gates of this worker may run now. An agent waits here after its workspace is prepared."""
 
 import asyncio
 import time
@@ -15,11 +15,11 @@ from loopwright.core.rows.model import Leg
 from loopwright.core.rows.turns import Turn
 from loopwright.engine.memory.interrupts import call_off
 
-# Which gates of this process may run beside each other: all of them, unless one has to run alone.
+# Which gates of this process may run in parallel: all of them, unless one has to run alone.
 
 
 class GateTurns:
-    """Lets gates run side by side, or one by itself. While one waits to be alone, no other begins."""
+    """Lets gates run in parallel, or one by itself. While one waits to be alone, no other begins."""
 
     def __init__(self) -> None:
         self._running = 0
@@ -29,7 +29,7 @@ class GateTurns:
 
     @asynccontextmanager
     async def turn(self, *, alone: bool, unless: asyncio.Event) -> AsyncIterator[None]:
-        """Wait for a turn and hold it; once `unless` is set, nothing is waited for."""
+        """Wait for a turn and hold it; once `unless` is set, do not wait."""
         if alone:
             self._alone += 1
         try:
@@ -46,16 +46,16 @@ class GateTurns:
                 self._running -= 1
         finally:
             self._alone -= alone
-            # Those that wait now look again; those that come later wait for the next change.
+            # Those that wait now check again; those that come later wait for the next change.
             self._changed.set()
             self._changed = asyncio.Event()
 
 
-# Trees that are being judged in this process, so that the same tree is not judged twice at once.
+# Trees that are being checked in this process, so that the same tree is not checked twice at once.
 
 
 class Underway:
-    """The trees that are being judged now. This only saves work: verdicts are in the rows."""
+    """The trees that are being checked now. This only saves work: verdicts are in the rows."""
 
     def __init__(self) -> None:
         self._ends: dict[tuple[str, str], asyncio.Event] = {}
@@ -63,10 +63,10 @@ class Underway:
 
     @contextmanager
     def judging(self, plan_id: str, tree: str) -> Iterator[None]:
-        """Mark a tree as being judged while the block runs."""
+        """Mark a tree as being checked while the block runs."""
         key = (plan_id, tree)
         if key in self._ends:
-            yield  # asked by two at the same time: the first one tells
+            yield  # requested twice at the same time: the first one reports
             return
         self._ends[key] = asyncio.Event()
         try:
@@ -75,9 +75,9 @@ class Underway:
             self._ends.pop(key).set()
 
     async def ended(self, plan_id: str, tree: str, *, asked_by: str, interrupt: asyncio.Event) -> bool:
-        """Wait until another judgement of a tree has ended; False when there is none to wait for.
+        """Wait until another check of a tree has ended; False if there is none.
 
-        Two that wait for each other would wait for ever, so neither does.
+        Two that wait for each other would wait forever, so neither does.
         """
         key, mine = (plan_id, tree), (plan_id, asked_by)
         end = self._ends.get(key)
@@ -100,7 +100,7 @@ class Underway:
 
 
 class Use(NamedTuple):
-    """Whom an agent works for, and which one it is."""
+    """For which project an agent works, and which agent it is."""
 
     plan_id: str
     project_id: str = ""
@@ -122,7 +122,7 @@ class _InLine:
 
 
 def use_of(turn: Turn) -> Use:
-    """Return whom the agent of a turn works for."""
+    """Return the project and agent of a turn."""
     return Use(turn.plan_id, turn.project_id, turn.agent)
 
 
@@ -134,25 +134,25 @@ class Slot:
         self._use = use
 
     def keep_for(self, attempt_id: str) -> None:
-        """Leave it to the leg that continues the attempt: its agent may or may not have been started."""
+        """Keep it for the leg that continues the attempt: its agent may or may not have been started."""
         if self._slots is not None:
             self._slots.expected(attempt_id, self._use)
             self._slots = None
 
     def release(self) -> None:
-        """Give it back; a second time does nothing."""
+        """Release it; a second call does nothing."""
         if self._slots is not None:
             self._slots.give_back(self._use)
             self._slots = None
 
 
 class AgentSlots:
-    """Counts agents: in all, and for each plan, project and agent.
+    """Counts agents: in total, and for each plan, project and agent.
 
-    The legs that need one stand in line from their first moment on. The most urgent loop goes first, and one that
-    waits gets more urgent (`core.policy.share`). Among equals, the loop with the fewest agents goes first, then the
-    one that was served the longest ago. A slot is kept for the first in line while its workspace is still being made:
-    a later task that is ready sooner does not overtake it.
+    The legs that need an agent stand in line from their start. The most urgent loop goes first, and a waiting
+    loop gets more urgent (`core.policy.share`). Among equals, the loop with the fewest agents goes first,
+    then the one served longest ago. A slot is kept for the first in line while its workspace is still being
+    prepared: a later task that is ready sooner does not overtake it.
     """
 
     def __init__(
@@ -173,24 +173,24 @@ class AgentSlots:
         self._expected: dict[str, Use] = {}
 
     def expect(self, running: Mapping[str, Use]) -> None:
-        """Keep room for agents that an earlier worker left, by attempt. No leg has adopted them yet."""
+        """Keep slots for agents that an earlier worker left, by attempt. No leg has adopted them yet."""
         for attempt_id, use in running.items():
             self._count(use)
             self.expected(attempt_id, use)
 
     def expected(self, attempt_id: str, use: Use) -> None:
-        """Keep a slot that is counted already for this attempt."""
+        """Reserve a slot that is already counted for this attempt."""
         if attempt_id in self._expected:
             self.give_back(use)
         self._expected[attempt_id] = use
 
     def expect_only(self, attempts: Collection[str]) -> None:
-        """Give up the slots of expected agents that no leg is about to adopt."""
+        """Release the slots of expected agents that no leg is about to adopt."""
         for attempt_id in self._expected.keys() - set(attempts):
             self.give_back(self._expected.pop(attempt_id))
 
     def take_now(self, attempt_id: str, use: Use) -> Slot:
-        """Count an agent that runs already, whether there is room for it or not."""
+        """Count an agent that already runs, even if no slot is free."""
         known = self._expected.pop(attempt_id, None)
         if known is None:
             self._count(use)
@@ -202,12 +202,12 @@ class AgentSlots:
             self._add(_InLine(leg.id, leg.turn, self._now()))
 
     def leave(self, leg: Leg) -> None:
-        """Give up the place of a leg that takes no agent after all."""
+        """Remove the place of a leg that takes no agent after all."""
         self._line = [one for one in self._line if one.leg_id != leg.id or one.called is not None]
         self._serve()
 
     async def take(self, leg: Leg, turn: Turn, *, unless: asyncio.Event) -> Slot | None:
-        """Wait for room in this worker and in the plan; None when `unless` is set first."""
+        """Wait for a slot in this worker and in the plan; None if `unless` is set first."""
         known = self._expected.pop(leg.subject, None)
         if known is not None:
             self.leave(leg)
@@ -234,7 +234,7 @@ class AgentSlots:
             await call_off(stopping)
 
     def give_back(self, use: Use) -> None:
-        """Let the next one run."""
+        """Release a slot, and let the next agent run."""
         self._free += 1
         self._used.subtract(_keys(use))
         self._serve()

@@ -1,4 +1,4 @@
-"""What only this worker process knows: its writes into the user's checkout, costs so far, and limits of the disk."""
+"""What only this worker process knows: its writes into the user's checkout, costs so far, and disk limits."""
 
 import hashlib
 import re
@@ -13,46 +13,46 @@ if TYPE_CHECKING:
     import asyncio
 
 
-# How much disk space has to stay free, and how much one attempt may take.
+# How much disk space has to stay free, and how much one attempt may use.
 
 
 @dataclass(slots=True)
 class Room:
-    """How much of the disk has to stay free, and how much one attempt may take; None for no limit."""
+    """How much of the disk has to stay free, and how much one attempt may use; None for no limit."""
 
     disk: Disk = field(default_factory=EndlessDisk)
     min_free: int | None = None
     max_workspace: int | None = None
     keep_recordings: int | None = None
-    """How much all recordings of the home may take before the oldest of ended plans go."""
+    """How large all recordings of the home may be before the oldest of ended plans are removed."""
     is_low: bool = False
-    """Whether that was said already, and not yet that there is room again."""
+    """Whether low space was already reported, and its end was not."""
 
     @property
     def is_limited(self) -> bool:
-        """Whether anything has to be looked at."""
+        """Whether anything has to be measured."""
         return self.min_free is not None or self.max_workspace is not None
 
     def lacking(self) -> str:
-        """Return what is lacking for another agent; empty when there is room."""
+        """Return what is missing for another agent; empty if there is space."""
         if self.min_free is None or (free := self.disk.free()) >= self.min_free:
             return ""
         return f"{in_words(free)} are free on the disk, and disk.min_free asks for {in_words(self.min_free)}"
 
     def excess(self, *folders: Path) -> str:
-        """Return why a process that writes into these folders has to stop; empty when it may continue."""
+        """Return why a process that writes into these folders has to stop; empty if it may continue."""
         limit = self.max_workspace
         taken = self.disk.taken(*folders) if limit is not None or self.lacking() else 0
         if limit is not None and taken > limit:
             return f"the workspace takes {in_words(taken)}, and disk.max_workspace allows {in_words(limit)}"
-        # The others need some space to finish. A process that took more than the reserve has to stop.
+        # The others need some space to finish. A process that used more than the reserve has to stop.
         if self.min_free is not None and taken > self.min_free and self.disk.free() < self.min_free // 4:
             return f"the disk is nearly full, and the workspace alone takes {in_words(taken)}"
         return ""
 
 
 def in_words(size: int) -> str:
-    """Return a size as people say it."""
+    """Return a size in words."""
     for unit, name in ((1 << 30, "GB"), (1 << 20, "MB")):
         if size >= unit:
             return f"{size / unit:.1f} {name}"
@@ -63,15 +63,15 @@ def in_words(size: int) -> str:
 
 
 class Ledger:
-    """Keeps the newest sum of each run, and wakes all watchers when any of them grows."""
+    """Keeps the newest cost of each run, and wakes all watchers if any of them grows."""
 
     def __init__(self) -> None:
         self._sums: dict[str, int] = {}
         self._watching: dict[str, asyncio.Event] = {}
 
     def watch(self, run_id: str) -> "asyncio.Event":
-        """Return the event that is set when a sum has grown."""
-        import asyncio  # commands that only look have no use for it, and it takes a while to load
+        """Return the event that is set when a cost has grown."""
+        import asyncio  # commands that only read do not need it, and importing it takes a while
 
         return self._watching.setdefault(run_id, asyncio.Event())
 
@@ -82,7 +82,7 @@ class Ledger:
             grown.set()
 
     def so_far(self, run_id: str) -> int:
-        """Return what a run has cost as far as it is known here."""
+        """Return the known cost of a run so far."""
         return self._sums.get(run_id, 0)
 
     def forget(self, run_id: str) -> None:
@@ -93,7 +93,7 @@ class Ledger:
 
 _LONGEST_NAME: Final = 100
 _DRAFT: Final = re.compile(r"\.(.+)\.[a-z0-9_]{8}")
-"""The name of the file that replaces one of this name when all of it is written."""
+"""The name of the temporary file that replaces a file of this name."""
 
 
 class OwnWrites:
@@ -103,11 +103,11 @@ class OwnWrites:
         self._last: dict[Path, str] = {}
 
     def note(self, folder: Path, files: Files) -> None:
-        """Remember what was written just now."""
+        """Remember what was just written."""
         self._last |= {(folder / name).resolve(): _digest(content) for name, content in files.items()}
 
     def spare(self, checkout: Path, before: Tripwire, after: Tripwire) -> tuple[Tripwire, Tripwire]:
-        """Return two fingerprints without the files that differ and are as this worker left them."""
+        """Return two fingerprints without the files that differ only by this worker's own writes."""
         names = {*before.status, *after.status}
         changed = [name for name in names if before.status.get(name) != after.status.get(name)]
         mine = {
@@ -119,7 +119,7 @@ class OwnWrites:
         return _without(before, mine), _without(after, mine)
 
     def _is_draft(self, path: Path) -> bool:
-        """Return whether a file that is gone by now was the draft of one that was written here."""
+        """Return whether a file that no longer exists was the temporary file of a write."""
         match = _DRAFT.fullmatch(path.name)
         beside = {one.name[:_LONGEST_NAME] for one in self._last if one.parent == path.parent}
         return match is not None and match[1] in beside and not path.exists()

@@ -1,4 +1,4 @@
-"""Accounts as rows: which runs draw from them, what closes them, and what opens them again."""
+"""Accounts as rows: which runs use them, what closes them, and what opens them again."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,11 +29,11 @@ from loopwright.engine.rows.moves import MACHINE, cancel_attempt, move_attempt, 
 from loopwright.engine.rows.world import World
 from loopwright.ports import Ids, Invocation, Tx
 
-# What an account changes about how an agent is started.
+# How an account changes the start of an agent.
 
 
 def account(accounts: Accounts, agent: str, name: str | None) -> Account:
-    """Return the account that a run draws from; raise when the settings of this machine do not have it."""
+    """Return the account that a run uses; raise if the settings of this machine do not contain it."""
     found = account_named(accounts, agent, name)
     if found is None:
         raise BadConfig(
@@ -45,7 +45,7 @@ def account(accounts: Accounts, agent: str, name: str | None) -> Account:
 
 
 def drawing(invocation: Invocation, agent: str, account: Account) -> Invocation:
-    """Return how an agent is started that draws from this account."""
+    """Return how an agent that uses this account is started."""
     if not account.home and not account.variables:
         return invocation
     variable = next((one.moved_by for one in invocation.home if one.moved_by), None)
@@ -56,7 +56,7 @@ def drawing(invocation: Invocation, agent: str, account: Account) -> Invocation:
             hint=f"give the account `variables` instead, such as its key, or take out "
             f"agents.{agent}.accounts.{account.name}.home",
         )
-    # What the user is logged in with elsewhere would win over the login in the account's own home.
+    # Another login of the user would override the login in the account's own home.
     given = tuple(name for name in invocation.inherit if name not in invocation.credentials)
     invocation = replace(invocation, inherit=given, renamed=account.variables)
     if variable is None or not account.home:
@@ -78,12 +78,12 @@ def standing(tx: Tx) -> Mapping[str, Envelope]:
 
 
 def names(accounts: Accounts) -> dict[str, Sequence[str]]:
-    """Return the names of the accounts that the settings have, in their order, by agent."""
+    """Return the names of the accounts in the settings, in their order, by agent."""
     return {agent: [one.name for one in several] for agent, several in accounts.items()}
 
 
 def account_of(tx: Tx, accounts: Accounts, attempt: Attempt, run: Run) -> str | None:
-    """Return the account that a run is to draw from now; None when all of its agent's are closed to it."""
+    """Return the account that a run should use now; None if all of its agent's are closed to it."""
     admission = Admission(standing(tx), tx.now(), names(accounts))
     agent = run.agent or attempt.agent
     return admission.account(agent, attempt.id, _stays(attempt, run), model=run.model)
@@ -120,7 +120,7 @@ def _closed(tx: Tx, agent: str, account: str, model: str | None) -> list[Envelop
 
 
 def admit(tx: Tx, attempt: Attempt, run: Run, *, fence: int, account: str = ACCOUNT) -> bool:
-    """Let a run draw from its envelope, or park its attempt: it may have closed while that waited for its turn."""
+    """Admit a run to its envelope, or park its attempt: the envelope may have closed while the attempt waited."""
     agent = run.agent or attempt.agent
     envelope = _of(tx, agent, account)
     if closed := _in_the_way(tx, attempt, run, account):
@@ -138,7 +138,7 @@ def admit(tx: Tx, attempt: Attempt, run: Run, *, fence: int, account: str = ACCO
 
 
 def note_account(tx: Tx, attempt: Attempt, plan: Plan, run: Run, account: str) -> None:
-    """Say when an attempt leaves the account that its conversation lives with, and why."""
+    """Report that an attempt leaves the account of its conversation, and why."""
     before = _stays(attempt, run)
     if before is None or before == account:
         return
@@ -150,17 +150,17 @@ def note_account(tx: Tx, attempt: Attempt, plan: Plan, run: Run, account: str) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountReport:
-    """What the end of a run tells about the account that it drew from."""
+    """What the end of a run shows about its account."""
 
     windows: tuple[QuotaWindow, ...] = ()
     refused: Failed | None = None
-    """Why the service let the run in no more, if that closes the account."""
+    """Why the service refused the run, if that closes the account."""
     answered: bool = False
-    """Whether the service worked for the run, which proves an account open that was closed."""
+    """Whether the service worked for the run, which proves that the account is open."""
 
 
 def settle_account(tx: Tx, run: Run, report: AccountReport, *, chance: float) -> None:
-    """Write down what the end of a run tells about its account: close it, or open it again, and keep its windows."""
+    """Record what the end of a run shows about its account: close it, or open it again, and keep its windows."""
     if report.refused is not None:
         _close(tx, run, report.refused, chance=chance)
     learn(tx, run, report.windows)
@@ -172,9 +172,9 @@ def settle_account(tx: Tx, run: Run, report: AccountReport, *, chance: float) ->
 
 
 def _close(tx: Tx, run: Run, failed: Failed, *, chance: float) -> None:
-    """Close the envelope that a run drew from; another one that says the same changes nothing.
+    """Close the envelope of a run; a second report of the same changes nothing.
 
-    A limit of one model closes the account to that model alone, and to whatever the run called it.
+    A limit of one model closes the account to that model alone, under every name that the run used for it.
     """
     envelope, now, rule = _drawn(tx, run, failed), tx.now(), RULES[failed.failure]
     if envelope.models and not concerns(envelope, run.model):
@@ -188,7 +188,7 @@ def _close(tx: Tx, run: Run, failed: Failed, *, chance: float) -> None:
     if until in (failed.retry_at, now):
         until += SPREAD * chance
     if not opened and not probed:
-        # One of many that ran at the time: it knows no better, unless its service named a later time.
+        # One of many that ran at the time: it has no newer information, unless its service named a later time.
         until = (
             max(until, envelope.until or until)
             if rule.honours and failed.retry_at
@@ -218,18 +218,18 @@ def _close(tx: Tx, run: Run, failed: Failed, *, chance: float) -> None:
 
 
 def _came_meanwhile(run: Run, failed: Failed, now: datetime) -> bool:
-    """Return whether the time that the service named came before the agent had ended: then one may find out at once."""
+    """Return whether the time that the service named passed before the agent ended: then a probe may start at once."""
     named, began = failed.retry_at, run.started_at
     return RULES[failed.failure].honours and named is not None and began is not None and began < named <= now
 
 
 def parked(tx: Tx, run: Run, failed: Failed) -> dict[str, Any]:
-    """Return what to write on an attempt that waits for the envelope that its run drew from."""
+    """Return what to write on an attempt that waits for its run's envelope."""
     return _parked(_drawn(tx, run, failed))
 
 
 def learn(tx: Tx, run: Run, windows: Sequence[QuotaWindow]) -> None:
-    """Write down what a run was told of the quota that it draws from."""
+    """Record what a run reports about its quota."""
     envelope = tx.get(Envelope, envelope_id(run.agent or "", run.account or ACCOUNT))
     if envelope is not None and windows:
         known = newest(envelope.windows, windows)
@@ -237,7 +237,7 @@ def learn(tx: Tx, run: Run, windows: Sequence[QuotaWindow]) -> None:
 
 
 def open_again(tx: Tx, id: str, actor: str = MACHINE) -> None:
-    """Open a closed envelope: whatever waits for it continues."""
+    """Open a closed envelope: everything that waits for it continues."""
     envelope = need(tx.get(Envelope, id), "the envelope")
     if envelope.state is EnvelopeState.OPEN:
         return
@@ -259,7 +259,7 @@ def open_again(tx: Tx, id: str, actor: str = MACHINE) -> None:
 
 
 def find_named(tx: Tx, name: str) -> list[Envelope]:
-    """Return the envelopes that a person names: one by `AGENT/ACCOUNT`, or all of an agent."""
+    """Return the envelopes that the user names: one by `AGENT/ACCOUNT`, or all of an agent."""
     known = tx.find(Envelope, order_by=("agent", "account", "id"))
     meant = [one for one in known if name in (one.id, label(one), one.agent)]
     if not meant:
@@ -273,7 +273,7 @@ def find_named(tx: Tx, name: str) -> list[Envelope]:
 
 
 def reopen(tx: Tx, _ids: Ids, command: Command) -> str:
-    """Take a person's word that an account is in order again."""
+    """Open an account because the user says that it works again."""
     meant = find_named(tx, command.target)
     closed = [one for one in meant if one.state is EnvelopeState.CLOSED]
     if not closed:
@@ -323,24 +323,24 @@ def _parked(envelope: Envelope) -> dict[str, Any]:
     }
 
 
-# What a run is told of its account's quota while it continues.
+# What a running agent reports about its account's quota.
 
 _MOST_WRITES: Final = 500
-"""So often for one run: an agent that tells something else with each line must not keep the whole home busy."""
+"""The most writes for one run: an agent with a different report on each line must not keep the whole home busy."""
 
 
 class QuotaWatch:
-    """Writes down what a run is told of its quota while it continues: people see it, and others choose by it."""
+    """Records a running agent's reports about its quota: the user sees it, and other runs choose by it."""
 
     def __init__(self, world: World, run: Run) -> None:
         self._world = world
         self._run = run
         self._known: Sequence[QuotaWindow] | None = None
-        """As it was last written."""
+        """The last written state."""
         self._writes = 0
 
     async def hear(self, windows: Sequence[QuotaWindow]) -> None:
-        """Take in all that is known by now; it is written where it has changed so much that it matters."""
+        """Take in all reports so far; they are written if they changed enough to matter."""
         if self._known is None:
             self._known = await self._world.store.read(self._written)
         if self._writes < _MOST_WRITES and noticeable(self._known, windows):

@@ -1,4 +1,4 @@
-"""What may still be spent, asked before an agent starts and again whenever it tells what it has used."""
+"""What may still be spent: checked before an agent starts and whenever it reports its use."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -32,10 +32,10 @@ def caps(
     estimated: bool = False,
     reserve: bool = False,
 ) -> budget.Caps:
-    """Return the caps that a run is under, `own` being what it has cost itself.
+    """Return the caps of a run, with `own` as its own cost.
 
-    What other agents have cost so far counts. With `reserve`, what each of them may cost at most is kept free for it;
-    where that is not limited, what it will probably cost.
+    The costs of other agents so far count. With `reserve`, the most that each of them may cost is reserved;
+    without a limit, its probable cost.
     """
     token = spending_of_plan(tx, plan)
     return _caps(tx, world, plan, run, token, own=own, estimated=estimated, reserve=reserve)
@@ -93,7 +93,7 @@ def _caps(
 
 
 def ended_caps(tx: Tx, plan: Plan, task: Counter[str] | None = None) -> budget.Caps:
-    """Return the caps of a plan with what runs that have ended count for each; `task` is what a task has cost."""
+    """Return the caps of a plan with the costs of ended runs; `task` is what a task has cost."""
     token = spending_of_plan(tx, plan)
     if not _has_caps(plan, token):
         return ()
@@ -106,7 +106,7 @@ def _has_caps(plan: Plan, token: TokenSpending | None) -> bool:
 
 
 def allowance(tx: Tx, world: World, plan: Plan, run: Run) -> int | None:
-    """Return how much a run may cost that is about to start; None when nothing limits it, 0 when it has to wait."""
+    """Return how much a run that is about to start may cost; None if nothing limits it, 0 if it has to wait."""
     these = caps(tx, world, plan, run, reserve=True)
     left = budget.allowance(these, expected=Reservations(tx).of(plan, run) if these else 0)
     cap = review_cap(tx, run)
@@ -114,7 +114,7 @@ def allowance(tx: Tx, world: World, plan: Plan, run: Run) -> int | None:
 
 
 def review_cap(tx: Tx, run: Run, *, own: int = 0) -> budget.Cap | None:
-    """Return the cap on the reviews of a task, if this run is one of them; `own` is what it has cost itself."""
+    """Return the cap on the reviews of a task, if this run is one of them; `own` is its own cost."""
     if run.role is not Role.REVIEWER:
         return None
     policy = need(tx.get(Plan, run.plan_id), "the plan").policy
@@ -133,9 +133,9 @@ def is_reviewed_out(tx: Tx, run: Run, over: Over | None) -> bool:
 
 
 def waiting(tx: Tx, plan: Plan) -> dict[str, Any]:
-    """Return what to write on an attempt whose agent has to wait until others leave enough of the budget.
+    """Return what to write on an attempt whose agent waits until others leave enough of the budget.
 
-    What ends one of them wakes it, and so does a person who sets other limits; a new day does without either.
+    It continues when one of them ends, when the user sets other limits, or on a new day.
     """
     daily = plan.policy.max_cost_per_day is not None
     return {"wait_reason": budget.WAITS, "wake_at": budget.next_day(tx.now()) if daily else None}
@@ -150,7 +150,7 @@ def has_to_wait(tx: Tx, world: World, plan: Plan, run: Run) -> bool:
 
 
 def spent_before(tx: Tx, plan: Plan, token: TokenSpending | None) -> Counter[str]:
-    """Return what runs that have ended count for each cap that is not of a single run or task."""
+    """Return the costs of ended runs for each cap, except those of a single run or task."""
     project = need(tx.get(Project, plan.project_id), "the project")
     today, _ = budget.spent_today(project, tx.now())
     spent = Counter({"max_cost": plan.spent_micros, "max_cost_per_day": today})
@@ -169,7 +169,7 @@ def _spent_on_task(tx: Tx, plan: Plan, run: Run) -> Counter[str]:
 
 
 def _together(tx: Tx, plan: Plan) -> dict[str, list[Plan]]:
-    """Return the plans whose costs count together, for the caps that are set."""
+    """Return the plans that share each cap."""
     found: dict[str, list[Plan]] = {}
     if plan.policy.max_cost_per_loop is not None:
         found["max_cost_per_loop"] = tx.find(Plan, loop_id=plan.loop_id)
@@ -179,7 +179,7 @@ def _together(tx: Tx, plan: Plan) -> dict[str, list[Plan]]:
 
 
 def may_not_start(tx: Tx, world: World, plan: Plan, run: Run) -> Over | None:
-    """Return which cap keeps an agent from starting, if one does; that of a plan, `over_budget` knows alone."""
+    """Return the cap that keeps an agent from starting, if any; `over_budget` alone checks that of a plan."""
     for setting, plans in _together(tx, plan).items():
         if any(one.unknown_costs for one in plans):
             return nobody_knows(setting)
@@ -196,7 +196,7 @@ def _unknown_of_token(token: TokenSpending | None) -> Over | None:
 
 
 def still_over(tx: Tx, plan: Plan) -> Over | None:
-    """Return which cap would pause a plan again as soon as it continues; None when it could continue."""
+    """Return the cap that would pause a plan again at once; None if it could continue."""
     if not _has_agents_to_start(tx, plan):
         return None
     these = ended_caps(tx, plan, _dearest_task(tx, plan))
@@ -204,13 +204,13 @@ def still_over(tx: Tx, plan: Plan) -> Over | None:
 
 
 def _has_agents_to_start(tx: Tx, plan: Plan) -> bool:
-    """Return whether more could be spent: what is only judged and landed costs nothing."""
+    """Return whether more could be spent: checking and landing cost nothing."""
     queued = tx.find(Task, plan_id=plan.id, status=TaskState.QUEUED, limit=1)
     return bool(queued or tx.find(Attempt, plan_id=plan.id, state=_AGENT_TO_COME, limit=1))
 
 
 def _dearest_task(tx: Tx, plan: Plan) -> Counter[str]:
-    """Return what the dearest of the tasks that are being worked on has cost."""
+    """Return the highest cost among the tasks in progress."""
     going = {one.id for one in tx.find(Task, plan_id=plan.id, status=TaskState.RUNNING)}
     if plan.policy.max_cost_per_task is None or not going:
         return Counter()
@@ -221,13 +221,13 @@ def _dearest_task(tx: Tx, plan: Plan) -> Counter[str]:
 
 
 def warn_when_charged(tx: Tx, run: Run) -> None:
-    """Warn of caps that are nearly used up once a run has ended: many agents tell their cost only then."""
+    """Warn of nearly used up caps after a run has ended: many agents report their cost only then."""
     plan = need(tx.get(Plan, run.plan_id), "the plan")
     warn(tx, plan, run, ended_caps(tx, plan, _spent_on_task(tx, plan, run)))
 
 
 class SpendingWatch:
-    """Adds up what a run says that it has used, warns before a cap is reached, and says when one is."""
+    """Adds up a run's reports, warns before a cap is reached, and reports a reached cap."""
 
     def __init__(self, world: World, run: Run, prices: tuple[str, ...]) -> None:
         self._world = world
@@ -235,17 +235,17 @@ class SpendingWatch:
         self._prices = prices
         self._model = run.model
         self._cost = 0
-        """What it has cost by its last word; a run that has not spoken yet is stopped like the others around it."""
+        """The cost in its last report; a run that has not reported yet is stopped like the others."""
         self._highest = 0
-        """The most that it was thought to have cost: an estimate may be above what it is told in the end."""
+        """The highest cost so far: an estimate may be above the final report."""
         self._estimated = False
         self._warned: frozenset[str] = frozenset()
-        """The caps of which it was said that they are nearly used up."""
+        """The caps that were already warned about."""
         self.over: Over | None = None
         """Why it has to stop; None while it may continue."""
 
     def hear(self, event: AgentEvent) -> None:
-        """Take in what the run says about itself."""
+        """Take in a report of the run."""
         if event.kind == "Started":
             self._model = event.data.get("model") or self._model
         if event.kind == "Usage":
@@ -257,16 +257,16 @@ class SpendingWatch:
                 self._world.ledger.note(self._run.id, cost)
 
     async def until_over(self) -> None:
-        """Wait until the run has cost as much as it may."""
+        """Wait until the run has reached its cost limit."""
         grown = self._world.ledger.watch(self._run.id)
         while not await self.is_over():
             await grown.wait()
             grown.clear()
-        # The last word on its cost often comes with its last words at all: then it is done, and need not be stopped.
+        # The last report of the cost often comes with its last message: then it is done, and need not be stopped.
         await self._world.clock.sleep(_LAST_WORDS_S)
 
     async def is_over(self) -> bool:
-        """Return whether the run has cost as much as it may; warn once of each cap when it soon will have."""
+        """Return whether the run has reached its cost limit; warn once of each nearly used up cap."""
         own = self._cost
         found = await self._world.store.read(lambda tx: self._look(tx, own))
         self.over = budget.used_up(found)
@@ -278,7 +278,7 @@ class SpendingWatch:
         return self.over is not None
 
     async def was_over(self) -> bool:
-        """Return whether there was a moment at which the run had to be stopped, as it was told then."""
+        """Return whether the run had to be stopped at some moment."""
         most = self._highest
         self.over = budget.used_up(await self._world.store.read(lambda tx: self._look(tx, most)))
         return self.over is not None
@@ -300,7 +300,7 @@ class SpendingWatch:
 
 
 def cost_so_far(data: Mapping[str, Any], model: str | None, prices: tuple[str, ...]) -> int | None:
-    """Return what a run has cost by its own word, or by the tokens that it has used in all; None when unknown.
+    """Return a run's cost by its own report, or by its total tokens; None if unknown.
 
     Of several models, those without a price are left out: while it runs, too little is better than nothing.
     """
@@ -319,16 +319,16 @@ def _usage(told: Mapping[str, Any]) -> Usage:
     return Usage(**{one.name: told.get(one.name) for one in fields(Usage)})
 
 
-# The warning that a cap is nearly used up: said once of each, and shown for as long as it holds.
+# The warning that a cap is nearly used up: written once for each, and shown while it holds.
 
 _EVENT: Final = "budget_near"
 _GOES_ON: Final = frozenset({TaskState.QUEUED, TaskState.RUNNING, TaskState.AWAITING_RESPONSE})
 
 
 def warn(tx: Tx, plan: Plan, run: Run, these: budget.Caps) -> None:
-    """Say of each of these caps that is nearly used up that it is, unless that was said before.
+    """Warn of each of these caps that is nearly used up, unless that was done before.
 
-    A worker that adopts a run reads all of it again, and the next run of a plan finds the same caps.
+    A worker that adopts a run reads all reports again, and the next run of a plan meets the same caps.
     """
     near = [cap for cap in these if cap.is_near]
     said = tx.events(plan=plan.id, types=(_EVENT,)) if near else []
@@ -345,7 +345,7 @@ def warn(tx: Tx, plan: Plan, run: Run, these: budget.Caps) -> None:
 def _is_of(said: RecordedEvent, setting: str, limit: int, run: Run, now: datetime) -> bool:
     if (said.payload["cap"], said.payload["limit_micros"]) != (setting, limit):
         return False
-    # What begins again with each run, task and day is warned of again.
+    # Caps per run, task and day are warned about again.
     if setting == "max_cost_per_run":
         return said.run == run.id
     if setting == "max_cost_per_task":
@@ -366,7 +366,7 @@ def in_force(tx: Tx, plan: Plan, these: budget.Caps) -> dict[str, str]:
 
 
 def _holds(tx: Tx, said: RecordedEvent, cap: budget.Cap) -> bool:
-    """Return whether what was warned of continues, and is not used up by now."""
+    """Return whether a warning still holds: nearly, but not completely used up."""
     if cap.setting == "max_cost_per_run":
         run = tx.get(Run, said.run or "")
         return run is not None and run.state is RunState.RUNNING

@@ -1,4 +1,4 @@
-"""What people ask of a plan: commands, take-over, QA decisions, discoveries, cleaning up.
+"""The user's actions on a plan: commands, take-over, QA decisions, discoveries, cleanup.
 
 Not here: parsing a command line (`cli`), and carrying out a rollback in git (`engine.plans`).
 """

@@ -1,4 +1,4 @@
-"""Letting go of what an ended plan has in the user's repository: only what a person asked for, and on the record."""
+"""Remove what an ended plan keeps in the user's repository: only on request, and recorded."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ def cleanable(tx: Tx, *, project_path: Checkouts | None) -> list[Plan]:
 
 
 def check_clean(tx: Tx, plan: Plan) -> None:
-    """Raise what speaks against cleaning up after a plan."""
+    """Raise if a plan must not be cleaned up."""
     if why := why_not(tx, plan):
         raise Refused(
             f"{short_id(plan.id)} {why}",
@@ -38,7 +38,7 @@ def check_clean(tx: Tx, plan: Plan) -> None:
 
 
 def why_not(tx: Tx, plan: Plan) -> str:
-    """Return why a plan is still needed; empty when it has ended for good."""
+    """Return why a plan is still needed; empty if it has ended for good."""
     loop = tx.get(Loop, plan.loop_id)
     superseded = loop is not None and loop.plan_id != plan.id
     if plan.status not in (PlanState.VERIFIED, PlanState.CANCELLED) and not (
@@ -62,9 +62,9 @@ def record_cleaned(
     unproven: Sequence[str],
     commits: Collection[str],
 ) -> None:
-    """Write down which refs a person let go of, which of them were nowhere else, and what the plan's branch had.
+    """Record which refs the user released, which of them were nowhere else, and what the plan's branch had.
 
-    Of `commits` only the result and those with which tasks landed are kept: a receipt names these.
+    Of `commits` only the result and landing commits are kept: a receipt names these.
     """
     landed = [task.landed_sha for task in tx.find(Task, plan_id=plan.id, order_by=("position",))]
     named = [sha for sha in dict.fromkeys((plan.result_sha, *landed)) if sha in commits]
@@ -80,7 +80,7 @@ def record_cleaned(
     )
 
 
-# Lets go of what agents said in plans that are long over, the oldest first, where recordings take too much room.
+# Removes recordings of agents in long-ended plans, the oldest first, if recordings use too much space.
 
 log = logging.getLogger(__name__)
 
@@ -90,14 +90,14 @@ _NAMED: Final = 500
 
 
 class Retention:
-    """Looks from time to time whether the recordings of a home take more room than they may."""
+    """Checks from time to time whether the recordings of a home use too much space."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._due = 0.0
 
     async def look(self) -> None:
-        """Remove recordings until the rest fits; what is not over for good, and what gates printed, stays."""
+        """Remove recordings until the rest fits; those of unfinished plans, and the output of gates, stay."""
         room, clock = self._world.room, self._world.clock
         if room.keep_recordings is None or clock.monotonic() < self._due:
             return
@@ -122,7 +122,7 @@ class Retention:
         if not chosen:
             return
 
-        # Written down first: a kill in between leaves a record of what may be gone, never the other way round.
+        # Recorded first: a kill in between leaves a record of what may be gone, never the other way round.
         since = await world.store.transact(
             "recordings.removed", lambda tx: record_removed(tx, [run.id for run in chosen], found, MACHINE)
         )
@@ -140,7 +140,7 @@ class Retention:
 
 
 def record_removed(tx: Tx, runs: Sequence[str], size: int, actor: str) -> str:
-    """Write down whose recordings go, and return the day since which they are gone."""
+    """Record whose recordings are removed, and return since which day."""
     about: dict[str, Any] = {"runs": list(runs[:_NAMED]), "count": len(runs), "bytes": size}
     tx.append(happened("recordings_removed", actor, **about))
     return tx.now().date().isoformat()

@@ -1,4 +1,7 @@
-"""What a person may ask of a loop, a plan or a task. Each command is a row, applied once, acknowledged by an event."""
+"""What the user can request for a loop, a plan or a task.
+
+Each command is a row, applied once and acknowledged by an event.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -64,13 +67,13 @@ BY_GIT: Final = frozenset({"reject", "rollback"})
 
 
 IF_VERSION: Final = "if_version"
-"""The argument with the version that a caller saw; a command about another version is refused."""
+"""The argument with the version that a caller saw; a command for another version is refused."""
 VERSION_OF: Final = "version_of"
-"""The argument with the loop, plan or task that this is the version of."""
+"""The argument with the loop, plan or task that the version belongs to."""
 
 
 def request(tx: Tx, ids: Ids, *, actor: str, verb: str, target: str, arguments: Mapping[str, Any]) -> Command:
-    """Write down what a person wants."""
+    """Record a request of the user."""
     if verb not in VERBS and verb not in BY_GIT:
         known = ", ".join((*VERBS, *sorted(BY_GIT)))
         raise NotFound(f"there is no command {verb!r}", code="command_not_found", hint=f"one of: {known}")
@@ -82,19 +85,19 @@ def request(tx: Tx, ids: Ids, *, actor: str, verb: str, target: str, arguments: 
 
 
 def apply(tx: Tx, ids: Ids, command: Command) -> Command:
-    """Carry a command out, or raise what speaks against it: then the whole transaction is undone."""
+    """Carry a command out, or raise why not: then the whole transaction is undone."""
     if expected := command.arguments.get(IF_VERSION):
         check_version(tx, str(command.arguments.get(VERSION_OF, command.target)), str(expected))
     return answer(tx, command, VERBS[command.verb](tx, ids, command))
 
 
 def answer(tx: Tx, command: Command, result: str) -> Command:
-    """Return what a command that was carried out came to."""
+    """Return the result of a command that was carried out."""
     return _answer(tx, command, CommandState.APPLIED, result, "command_applied", result=result)
 
 
 def refuse(tx: Tx, command: Command, why: UserError | IllegalTransition) -> Command:
-    """Answer a command that cannot be carried out."""
+    """Refuse a command that cannot be carried out."""
     hint = getattr(why, "hint", None) or ""
     told = "\n".join(filter(None, (str(why), hint)))
     stored = "\n".join((str(why), hint, why.code))
@@ -109,12 +112,12 @@ def refusal(command: Command) -> UserError:
 
 
 def pending(tx: Tx) -> list[Command]:
-    """Return the commands that wait, oldest first."""
+    """Return the pending commands, oldest first."""
     return tx.find(Command, state=CommandState.PENDING, order_by=("created_at",))
 
 
 def being_decided(tx: Tx) -> set[str]:
-    """Return the plans about which a person's decision is on its way: nothing new starts in them in the meantime."""
+    """Return the plans for which a user's decision is pending: nothing new starts in them until then."""
     waiting = tx.find(Command, verb=tuple(BY_GIT), state=CommandState.PENDING)
     return {plan.id for one in waiting if (plan := plan_about(tx, one.target)) is not None}
 
@@ -182,7 +185,7 @@ def _interrupt(tx: Tx, plan: Plan, how: str) -> int:
 
 
 def _begun(live: Sequence[Attempt]) -> int:
-    """Count the attempts in which something runs: of the others only the workspace is made ready."""
+    """Count the attempts in which something runs: of the others only the workspace is prepared."""
     return sum(attempt.state is not AttemptState.PREPARING for attempt in live)
 
 
@@ -241,11 +244,11 @@ def _resume(tx: Tx, _ids: Ids, command: Command) -> str:
 
 
 def is_to_be_ended(tx: Tx, plan: Plan, loop: Loop) -> bool:
-    """Return whether a person wants the plan's verification ended rather than waited for."""
+    """Return whether the user wants the plan's verification ended rather than waited for."""
     if loop.state is not LoopState.PAUSED:
         return loop.state is LoopState.STOPPED
     asked = tx.find(Command, verb="pause", target=plan.id, state=CommandState.APPLIED)
-    # Asked for since this verification began: the plan's last move.
+    # Requested since this verification began: the plan's last move.
     return any(
         one.arguments.get("now") and (one.applied_at or plan.created_at) >= plan.updated_at for one in asked
     )
@@ -313,7 +316,7 @@ def _cancel(tx: Tx, ids: Ids, command: Command) -> str:
 
 
 def _cancel_chain(tx: Tx, command: Command, task: Task) -> str:
-    """Cancel a task and everything that waits for it, directly or not."""
+    """Cancel a task and everything that depends on it, directly or not."""
     known = {one.id: one for one in tx.find(Task, plan_id=task.plan_id)}
     todo, chain = [task.id], {task.id: task}
     while todo:
@@ -369,7 +372,7 @@ def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
 
 
 def _what_is_left(tx: Tx, plan_id: str) -> str:
-    """Return how a plan continues of which nothing is left but what was cancelled: nothing does so by itself."""
+    """Return how a plan continues if only cancelled tasks are left: it does not do so by itself."""
     statuses = {task.status for task in tx.find(Task, plan_id=plan_id) if not task.manual}
     if statuses != {TaskState.COMPLETE, TaskState.CANCELLED}:
         return ""
@@ -379,7 +382,7 @@ def _what_is_left(tx: Tx, plan_id: str) -> str:
 
 
 def check_retry(tx: Tx, task: Task) -> tuple[Plan, Attempt | None]:
-    """Return the plan and the last attempt of a task that may be tried again, or raise what speaks against it."""
+    """Return the plan and the last attempt of a task that may be tried again, or raise why not."""
     if task.status is TaskState.COMPLETE:
         raise Refused(
             f"the task {task.key} has landed: there is nothing to try again",
@@ -445,7 +448,7 @@ def _retry(tx: Tx, ids: Ids, command: Command) -> str:
     task = tx.update(
         Task,
         task.id,
-        # As many more as it had to begin with: what was used up before is not given twice.
+        # As many more as at the beginning: used up attempts are not given twice.
         max_attempts=max(task.max_attempts, task.attempts + min(task.max_attempts, tries(plan, task))),
         call_failures=0,
         races=0,
@@ -471,7 +474,7 @@ def _retry(tx: Tx, ids: Ids, command: Command) -> str:
 
 
 def _answered(tx: Tx, ids: Ids, command: Command) -> str:
-    """Take an answer; one about a budget, or about a task that was given up, is a command itself."""
+    """Take an answer; one about a budget, or about a failed task, is itself a command."""
     question = tx.get(Question, command.target)
     if question is None or question.state is not QuestionState.OPEN:
         return questions.answer(tx, ids, command)
@@ -489,7 +492,7 @@ def _answered(tx: Tx, ids: Ids, command: Command) -> str:
         plan = need(tx.get(Plan, question.plan_id), "the plan")
         held = loop.plan_id == plan.id and loop.state is LoopState.FAILED and plan.status is PlanState.RUNNING
         if question.kind == KIND and held:
-            reopen_plan(tx, plan.id, command.actor)  # nothing but this question held it
+            reopen_plan(tx, plan.id, command.actor)  # only this question held it
         if question.kind == KIND and not question.task_id:
             return "answered; the verification of the plan continues"
         return told
@@ -509,7 +512,7 @@ def _reopen_held(tx: Tx, plan_id: str, actor: str) -> None:
 
 
 def _decided(tx: Tx, ids: Ids, command: Command, question: Question) -> str:
-    """Do with a task that was given up what a person says."""
+    """Do with a failed task what the user decides."""
     questions.refuse_scope(question, command)
     text = str(command.arguments.get("answer") or "")
     found = escalations.meaning(text)

@@ -1,4 +1,4 @@
-"""Work that agents found and left to others: written down with the end of their run, and decided by a person."""
+"""Work that agents found and did not do: recorded at the end of their run, and decided by the user."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,18 +27,18 @@ from loopwright.engine.rows.retries import refuse_superseded, reopen_plan
 from loopwright.engine.rows.world import World
 from loopwright.ports import Ids, PlannedTask, RunSpec, Tx
 
-if TYPE_CHECKING:  # `status` lists discoveries and runs nothing
+if TYPE_CHECKING:  # `status` lists discoveries and starts no process
     from loopwright.engine.processes.runs import Ended
 
 ORIGIN: Final = "discovered"
-"""The origin of a task that a person made of such work."""
+"""The origin of a task that the user made from such work."""
 CURRENT: Final = "current"
 NEW: Final = "new"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoveryView:
-    """Work that was found, as people see it."""
+    """A discovery, for the user."""
 
     id: str
     title: str
@@ -58,14 +58,14 @@ class DiscoveryView:
     tasks: tuple[str, ...] = ()
     """The names of all tasks of the plan in which it was found."""
     fits: bool = True
-    """Whether its plan could still take it in."""
+    """Whether its plan could still include it."""
     source_kind: str = ""
     source: str = ""
-    """The work source in whose plan it was found, relative to the repository."""
+    """The work source of its plan, relative to the repository."""
 
 
 def with_discovered(world: World, spec: RunSpec, ended: "Ended") -> "Ended":
-    """Return how a run ended, with the work that it told of: by the tool for it, or in its last words."""
+    """Return how a run ended, with its discoveries: from the tool, or its last message."""
     said = (ended.result.last_words or ended.result.summary) if ended.result else ""
     noticed = (
         *world.discovered(spec.directory, spec.secrets),
@@ -75,7 +75,7 @@ def with_discovered(world: World, spec: RunSpec, ended: "Ended") -> "Ended":
 
 
 def note(tx: Tx, plan: Plan, run: Run, noticed: Sequence[Noticed]) -> None:
-    """Write down what work a run found; what its task is known to have found is not written twice."""
+    """Record the discoveries of a run; those that its task already has are not repeated."""
     for n, one in enumerate(noticed):
         id_ = discovery_id(run.task_id or "", one.title)
         if tx.get(Discovery, id_) is not None:
@@ -90,14 +90,14 @@ def note(tx: Tx, plan: Plan, run: Run, noticed: Sequence[Noticed]) -> None:
                 title=one.title,
                 reason=one.reason,
                 recommendation=one.recommendation,
-                # Apart, so that they keep the order in which they were said.
+                # Separately, so that they keep their order.
                 created_at=tx.now() + timedelta(microseconds=n),
             )
         )
         tx.append(happened("work_discovered", MACHINE, plan=plan, run=run, discovery=id_, title=one.title))
 
 
-# --- what a person decides ---------------------------------------------------------------------------
+# --- the user's decisions ----------------------------------------------------------------------------
 
 
 def accept(tx: Tx, ids: Ids, command: Command) -> str:
@@ -125,14 +125,14 @@ def accept(tx: Tx, ids: Ids, command: Command) -> str:
 
 
 def dismiss(tx: Tx, _ids: Ids, command: Command) -> str:
-    """Record that you do not want it done."""
+    """Record that the user does not want it done."""
     found = _decidable(tx, command.target, DiscoveryState.DISMISSED)
     _all_decided(tx, found, DiscoveryState.DISMISSED, command.actor)
     return "dismissed"
 
 
 def check_decidable(found: Discovery, target: DiscoveryState) -> None:
-    """Raise what speaks against a decision."""
+    """Raise if it cannot be decided."""
     if target not in DISCOVERY[found.state]:
         became = f": {found.became}" if found.became else ""
         raise Refused(
@@ -145,7 +145,7 @@ def check_decidable(found: Discovery, target: DiscoveryState) -> None:
 def _what_came_of(found: Discovery) -> str:
     if not found.became:
         return "`loopwright discovered` lists what is to be decided"
-    # A plan of its own lies in a folder; the key of a task names none.
+    # A separate plan is in a folder; the key of a task contains none.
     if "/" in found.became:
         return f"`{to_type('run', found.became)}` does it"
     return f"`{to_type('status', found.became)}` shows its status"
@@ -184,7 +184,7 @@ def _into_plan(tx: Tx, ids: Ids, found: Discovery, actor: str) -> Task:
 
 
 def told_of(found: Discovery, by: str) -> str:
-    """Return the description of the task that it becomes."""
+    """Return the description of its task."""
     where = f"The agent of task {by} found it and left it to others." if by else ""
     return "\n\n".join(filter(None, (found.reason, where)))
 
@@ -198,9 +198,9 @@ def _all_decided(
     task: Task | None = None,
     became: str = "",
 ) -> None:
-    """Take down a decision for all that is the same work: what several tasks of a plan found is decided once.
+    """Record a decision for all equal work: what several tasks of a plan found is decided once.
 
-    A new decision about dismissed work also holds for the agents that found it since.
+    A new decision about dismissed work also applies to the agents that found it since.
     """
     states = [state for state, leads in DISCOVERY.items() if target in leads]
     for one in tx.find(Discovery, plan_id=found.plan_id, state=states, order_by=("created_at", "id")):
@@ -229,7 +229,7 @@ def _decided(
     )
 
 
-# --- what people see ---------------------------------------------------------------------------------
+# --- views ---------------------------------------------------------------------------------------------
 
 _LISTS: Final = "`loopwright discovered` lists what there is"
 
@@ -240,7 +240,7 @@ def _key(tx: Tx, found: Discovery) -> str:
 
 
 def discovery_view(tx: Tx, found: Discovery) -> DiscoveryView:
-    """Return one of them."""
+    """Return the view of a discovery."""
     project, plan = tx.get(Project, found.project_id), tx.get(Plan, found.plan_id)
     loop = tx.get(Loop, plan.loop_id) if plan else None
     return DiscoveryView(
@@ -270,7 +270,7 @@ def discovery_view(tx: Tx, found: Discovery) -> DiscoveryView:
 def list_discovered(
     tx: Tx, *, plan_id: str | None = None, project_path: Checkouts | None = None, closed: bool = False
 ) -> list[DiscoveryView]:
-    """Return what is open, of one plan, of one project or of all; with `closed`, what was decided too."""
+    """Return open discoveries, of one plan, of one project or of all; with `closed`, decided ones too."""
     where: dict[str, Any] = {} if closed else {"state": DiscoveryState.OPEN}
     if plan_id is not None:
         where["plan_id"] = plan_id
@@ -287,7 +287,7 @@ def list_discovered(
 
 
 def find_discovered(tx: Tx, text: str) -> Discovery:
-    """Find one by its id or the beginning of one."""
+    """Find a discovery by its id or the beginning of one."""
     exact = tx.get(Discovery, text)
     if exact is not None:
         return exact

@@ -1,4 +1,4 @@
-"""A person does a task by hand: takes it from the machine, and hands the work back to the same checks."""
+"""The user does a task by hand: takes it over, and hands the work back to the same checks."""
 
 from typing import Any, Final
 
@@ -33,7 +33,7 @@ from loopwright.engine.rows.retries import evidence_of, refuse_superseded, reope
 from loopwright.ports import Ids, Tx
 
 HUMAN: Final = "human"
-"""The agent of an attempt that a person made."""
+"""The agent name of an attempt that the user made."""
 _PARKED: Final = frozenset({AttemptState.QUEUED, AttemptState.WAITING})
 _CLOSED: Final = {
     PlanState.VERIFIED: "`loopwright reject TASK` opens it again",
@@ -56,7 +56,7 @@ def _task(tx: Tx, command: Command) -> tuple[Task, Plan]:
 
 
 def take_over(tx: Tx, ids: Ids, command: Command) -> str:
-    """Give a task to a person: nothing is started for it until it comes back."""
+    """Give a task to the user: nothing starts for it until it comes back."""
     task, plan = _task(tx, command)
     where = str(command.arguments.get("directory") or "")
     if task.taken_by:
@@ -91,7 +91,7 @@ def take_over(tx: Tx, ids: Ids, command: Command) -> str:
 
 
 def _end_attempt(tx: Tx, ids: Ids, command: Command, plan: Plan, task: Task) -> None:
-    """End what the machine does about the task; its next attempt waits for the person, or for the machine again."""
+    """End Loopwright's work on the task; its next attempt waits for the user, or for Loopwright again."""
     last = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
     if task.status is TaskState.QUEUED:
         return  # that attempt has not begun
@@ -101,7 +101,7 @@ def _end_attempt(tx: Tx, ids: Ids, command: Command, plan: Plan, task: Task) -> 
     if last is not None and last.state in _PARKED:
         cancel_attempt(tx, last, fence=None, actor=command.actor)
     elif last is not None and last.state in LIVE_ATTEMPT:
-        # It is queued again when its agent has been ended in order: see `moves.begin_anew`.
+        # It is queued again after its agent has ended properly: see `moves.begin_anew`.
         tx.update(Attempt, last.id, interrupt="cancel")
         return
     numbers = [attempt.n for attempt in tx.find(Attempt, task_id=task.id)]
@@ -122,7 +122,7 @@ def _end_attempt(tx: Tx, ids: Ids, command: Command, plan: Plan, task: Task) -> 
 
 
 def hand_back(tx: Tx, ids: Ids, command: Command) -> str:
-    """Take a person's work in as an attempt that is about to be checked, or the task back without any."""
+    """Take the user's work as an attempt that is about to be checked, or the task back without any work."""
     task, plan = _task(tx, command)
     if not task.taken_by:
         raise Refused(
@@ -170,7 +170,7 @@ def hand_back(tx: Tx, ids: Ids, command: Command) -> str:
 
 
 def _given_back(tx: Tx, command: Command, plan: Plan, task: Task) -> str:
-    # One whose tries were used up is given one more: without it, it could not continue.
+    # A task without attempts left gets one more: without it, it could not continue.
     most = max(task.max_attempts, task.attempts + 1)
     before = task
     task = tx.update(
@@ -197,7 +197,7 @@ def _resting(tx: Tx, plan: Plan) -> str:
 
 
 def reviewed(tx: Tx, ids: Ids, command: Command) -> str:  # noqa: ARG001 - every command has the same shape
-    """Note that a person has looked at what a task, or every task of a plan, landed; pass a QA review."""
+    """Record that the user reviewed what a task, or every task of a plan, landed; pass a QA review."""
     task = tx.get(Task, command.target)
     plan = tx.get(Plan, task.plan_id if task else command.target)
     if plan is None:
@@ -219,11 +219,11 @@ def reviewed(tx: Tx, ids: Ids, command: Command) -> str:  # noqa: ARG001 - every
     return f"reviewed: {', '.join(keys[:10])}{' …' if len(keys) > 10 else ''}" if keys else "reviewed already"
 
 
-# What a person decides about a QA review: that it is passed, or that a fix is not wanted.
+# The user's decisions about a QA review: that it passes, or that a fix is not wanted.
 
 
 def declined(tx: Tx, fix: Task) -> None:
-    """Let a look continue without a fix that a person does not want."""
+    """Let a QA review continue without a fix that the user does not want."""
     if fix.origin != ORIGIN:
         return
     for one in fix.dependents:
@@ -234,12 +234,12 @@ def declined(tx: Tx, fix: Task) -> None:
 
 
 def is_undecided(task: Task) -> bool:
-    """Return whether a task is a QA review that a person may pass."""
+    """Return whether a task is a QA review that the user may pass."""
     return task.type == TYPE and task.status is not TaskState.COMPLETE
 
 
 def passed_by(tx: Tx, plan: Plan, task: Task, actor: str) -> str:
-    """Take a person's word that the whole is as it should be: nothing was checked, and that is what is recorded."""
+    """Complete a QA review because the user says that it passes: nothing was checked, and the record says so."""
     if plan.status is not PlanState.RUNNING or task.status not in (TaskState.QUEUED, TaskState.ERROR):
         raise Refused(
             f"{task.key} is {task.status.value} in a plan that is {plan_word(tx, plan)}",

@@ -1,4 +1,4 @@
-"""Which projects' work may start now, and what is only brought to an end for the others."""
+"""Which projects' new work may start now; for other projects, existing work is only finished."""
 
 from loopwright.core.rows.model import Attempt, Finish, Loop, Plan, Run, Worker
 from loopwright.core.values.states import AttemptState, FinishState, RunState
@@ -18,7 +18,7 @@ def serves(tx: Tx, world: World, project_id: str) -> bool:
 
 
 def is_served(tx: Tx, project_id: str) -> bool:
-    """Return whether a worker with a running lease serves a project, on a home that many share."""
+    """Return whether a worker with a running lease serves a project, on a shared home."""
     now = tx.now()
     return any(
         one.project_id in (None, project_id) and one.lease_until > now and one.slots
@@ -27,9 +27,9 @@ def is_served(tx: Tx, project_id: str) -> bool:
 
 
 def may_move(tx: Tx, world: World, row: Attempt | Plan | Finish) -> bool:
-    """Return whether a leg may continue this: for a project that no worker serves, only what has begun already.
+    """Return whether a leg may continue this: for a project without a worker, only what has already begun.
 
-    That is a process that runs, what a person asked for, and a landing that is half done.
+    That is a running process, a request of the user, or a half-done landing.
     """
     project_id = row.project_id if isinstance(row, Plan) else _project_of(tx, world, row.plan_id)
     if serves(tx, world, project_id):

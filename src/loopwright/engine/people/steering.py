@@ -1,4 +1,4 @@
-"""What a person changes in work that is under way: priorities, agents, and one more task."""
+"""The user's changes of running work: priorities, agents, and more tasks."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,7 +28,7 @@ from loopwright.engine.rows.retries import refuse_superseded, reopen_plan
 from loopwright.ports import Ids, PlannedTask, Tx
 
 INJECTED = "injected"
-"""The origin of a task that a person added to a plan."""
+"""The origin of a task that the user added to a plan."""
 
 
 def set_priority(tx: Tx, _ids: Ids, command: Command) -> str:
@@ -59,7 +59,7 @@ def set_agent(tx: Tx, _ids: Ids, command: Command) -> str:
         if command.arguments.get(name) is not None
     }
     if "agent" in changes:
-        changes.setdefault("model", None)  # the model of another agent means nothing to this one
+        changes.setdefault("model", None)  # another agent does not know the model of this one
     shown = ", ".join(f"{name} {value}" for name, value in changes.items() if value is not None)
     if loop is not None:
         _set_loop(tx, loop, changes, command.actor)
@@ -87,7 +87,7 @@ def _set_loop(tx: Tx, loop: Loop, changes: dict[str, Any], actor: str) -> None:
 
 
 def give_queued(tx: Tx, plan: Plan, task: Task) -> None:
-    """Give an attempt that has not begun to the agent and the model that are meant now."""
+    """Give an attempt that has not begun to the current agent and model."""
     attempt = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
     if attempt is None or attempt.state is not AttemptState.QUEUED:
         return
@@ -99,7 +99,7 @@ def give_queued(tx: Tx, plan: Plan, task: Task) -> None:
 
 
 def inject(tx: Tx, ids: Ids, command: Command) -> str:
-    """Add a task to a plan that is under way."""
+    """Add a task to a running plan."""
     plan, loop = current(tx, command)
     if plan.status in ENDED_PLAN:
         raise Refused(
@@ -153,7 +153,7 @@ def interrupt(tx: Tx, _ids: Ids, command: Command) -> str:
 
 
 def begin_again(tx: Tx, plan: Plan, task: Task, attempt: Attempt, actor: str, note: str) -> None:
-    """Ask the agent of an attempt to end; its task then begins again with the note."""
+    """End the agent of an attempt; its task then begins again with the note."""
     if note:
         task = tx.update(Task, task.id, note=note, updated_at=tx.now())
     tx.update(Attempt, attempt.id, interrupt="cancel")
@@ -173,7 +173,7 @@ def set_limits(tx: Tx, _ids: Ids, command: Command) -> str:
 
 
 def dispatch(tx: Tx, _ids: Ids, command: Command) -> str:
-    """Let a draft run."""
+    """Start a draft."""
     plan, loop = current(tx, command)
     if plan.status is not PlanState.DRAFT or loop.state is LoopState.RUNNING:
         raise Refused(
@@ -197,7 +197,7 @@ def dispatch(tx: Tx, _ids: Ids, command: Command) -> str:
 
 
 def reset(tx: Tx, ids: Ids, command: Command, retry: Callable[[Tx, Ids, Command], str]) -> str:
-    """Let a task start over: pending, with no attempt used up. What was tried before stays in the record."""
+    """Let a task start over: pending, with no attempt used up. Earlier attempts stay in the record."""
     task = tx.get(Task, command.target)
     if task is None:
         raise NotFound(f"there is no task {command.target}", code="task_not_found")
@@ -219,7 +219,7 @@ def reset(tx: Tx, ids: Ids, command: Command, retry: Callable[[Tx, Ids, Command]
 
 
 def waits_for_verify(plan: Plan) -> bool:
-    """Return whether all that is left of a plan is a verification that a person has to ask for."""
+    """Return whether a plan only waits for a verification that the user has to request."""
     settled = plan.status is PlanState.RUNNING and not plan.open_tasks and not plan.failed_tasks
     return settled and plan.policy.autonomy == "manual" and plan.verify_asked_at is None
 

@@ -1,4 +1,4 @@
-"""Taking back what was done: which landings go, and what then happens to their tasks, in one transaction."""
+"""Remove landed work: which landings are removed, and what happens to their tasks, in one transaction."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ from loopwright.engine.rows.retries import refuse_superseded, starts_over
 from loopwright.ports import Ids, Step, Tx
 
 _SHORTEST: Final = 4
-"""Fewer characters of a commit's id mean nothing."""
+"""Fewer characters of a commit id are ambiguous."""
 _PARKED: Final = frozenset({AttemptState.QUEUED, AttemptState.WAITING})
-"""No leg carries these on: they can be ended at once."""
+"""No leg continues these: they can be ended at once."""
 _GOING: Final = frozenset({TaskState.RUNNING, TaskState.AWAITING_RESPONSE})
 _ANEW: Final[dict[str, Any]] = {
     "landed_sha": None,
@@ -55,19 +55,19 @@ _UNJUDGED: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What a command is about."""
+    """The subject of a command."""
 
     project: Project
     plan: Plan
     loop: Loop
     tasks: tuple[Task, ...]
-    """Of the whole plan."""
+    """The tasks of the whole plan."""
     target: Task | None
-    """None when it is about the plan up to a checkpoint."""
+    """The task; None if it is about the plan up to a checkpoint."""
 
 
 def load(tx: Tx, command: Command) -> Asked:
-    """Return what a command is about, or raise that there is no such thing."""
+    """Return the subject of a command, or raise if there is none."""
     target = tx.get(Task, command.target)
     plan = tx.get(Plan, target.plan_id if target else command.target)
     if plan is None:
@@ -89,7 +89,7 @@ def load(tx: Tx, command: Command) -> Asked:
 
 
 def check(tx: Tx, command: Command, asked: Asked) -> None:
-    """Raise what speaks against it, before anything is done."""
+    """Raise if it cannot be done, before anything changes."""
     plan, target = asked.plan, asked.target
     refuse_superseded(plan, asked.loop)
     if plan.status is PlanState.CANCELLED:
@@ -127,7 +127,7 @@ def _check_reject(tx: Tx, task: Task) -> None:
 
 
 def chosen(asked: Asked, command: Command, steps: Sequence[Step]) -> tuple[str, ...]:
-    """Return the landings that have to go, the newest first; raise when that cannot be said."""
+    """Return the landings to remove, the newest first; raise if that is unclear."""
     landed = {task.landed_sha: task for task in asked.tasks if task.status is TaskState.COMPLETE}
     if asked.target is not None:
         ids = {asked.target.id, *dependents(asked.tasks, [asked.target.id])}
@@ -186,9 +186,9 @@ def dependents(tasks: Iterable[Task], ids: Iterable[str]) -> set[str]:
 
 
 def undoes(asked: Asked, landings: Sequence[str]) -> list[Task]:
-    """Return the completed tasks that are not when these landings go.
+    """Return the completed tasks that are not complete without these landings.
 
-    What landed nothing, because nothing had to be changed, is looked at again if it builds on what went.
+    A task without a change, because none was needed, is checked again if it builds on removed work.
     """
     done = [task for task in asked.tasks if task.status is TaskState.COMPLETE]
     roots = {task.id for task in done if task.landed_sha in landings}
@@ -201,7 +201,7 @@ def undoes(asked: Asked, landings: Sequence[str]) -> list[Task]:
 def reopen(
     tx: Tx, ids: Ids, command: Command, *, commit: str | None, taken_out: Sequence[str], told: str
 ) -> str:
-    """Queue the tasks again whose landings went, and what builds on them; return what was done, in words.
+    """Queue the tasks of removed landings again, and those that build on them; return what was done, in words.
 
     It also settles what a kill left half done, so it refuses nothing that the branch has already seen.
     """
@@ -246,7 +246,7 @@ def _queue(
         if last.state in _PARKED:
             cancel_attempt(tx, last, fence=None, actor=command.actor)
         else:
-            # It is queued again when its agent has been ended in order: see `moves.begin_anew`.
+            # It is queued again after its agent has ended properly: see `moves.begin_anew`.
             tx.update(Attempt, last.id, interrupt="cancel")
             return
     about: dict[str, Any]
@@ -287,7 +287,7 @@ def _count_unmet(tx: Tx, plan: Plan) -> None:
 
 
 def _reopen_plan(tx: Tx, command: Command, asked: Asked) -> None:
-    """Let the plan run again; a loop that had ended waits for a person, unless there is something to try."""
+    """Let the plan run again; a loop that had ended waits for the user, unless there is something to try."""
     plan = need(tx.get(Plan, asked.plan.id), "the plan")
     if plan.status is PlanState.RUNNING:
         tx.update(Plan, plan.id, completed_at=None, outcome=None, reason="")
@@ -299,7 +299,7 @@ def _reopen_plan(tx: Tx, command: Command, asked: Asked) -> None:
             "plan_reopened",
             command.actor,
             about={"reason": command.verb},
-            # A verification that runs now looks at a branch that no longer exists.
+            # A verification that runs now checks a branch that no longer exists.
             verify_fence=plan.verify_fence + 1,
             **_UNJUDGED,
         )
@@ -332,7 +332,7 @@ def _said(tx: Tx, asked: Asked, command: Command, keys: Sequence[str], again: Se
 
 
 def _also_in(tx: Tx, asked: Asked, keys: Sequence[str]) -> str:
-    """Return where some of these tasks went when the plan ended or was accepted; empty if none of them did."""
+    """Return where some of these tasks were merged at the plan's finish or by `accept`; empty if none was."""
     gone = {task.id for task in asked.tasks if task.key in keys}
     ends = tx.find(Finish, plan_id=asked.plan.id, state=FinishState.FINISHED, order_by=("created_at",))
     taken = [one for one in ends if not one.tasks or gone.intersection(one.tasks)]

@@ -1,4 +1,4 @@
-"""What a person decides about the end of a plan: verify it, verify what landed of it, or fail it."""
+"""The user's decisions about the end of a plan: verify it, verify what landed, or fail it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,11 +15,11 @@ from loopwright.engine.rows.moves import begin_verify, move_loop, move_plan, mov
 from loopwright.ports import Tx
 
 Cancel = Callable[[Tx, Command, Task], str]
-"""Gives a task up."""
+"""Cancels a task."""
 
 
 def reverify(tx: Tx, command: Command, cancel: Cancel) -> str:
-    """Run gate:all of a plan that waits for that, or of a failed one again: only ever because a person asked."""
+    """Run gate:all of a plan that waits for that, or of a failed plan again: only at the user's request."""
     plan, loop = current(tx, command)
     if command.arguments.get("partial"):
         plan = _without_failed(tx, command, plan, cancel)
@@ -71,7 +71,7 @@ def _refuse_failed_tasks(tx: Tx, plan: Plan) -> None:
 
 
 def _without_failed(tx: Tx, command: Command, plan: Plan, cancel: Cancel) -> Plan:
-    """Give up the tasks that failed, and those that can never start without them."""
+    """Cancel the tasks that failed, and those that can never start without them."""
     for task in tx.find(Task, plan_id=plan.id, status=TaskState.ERROR):
         cancel(tx, command, task)
     for task in held_up(tx, plan.id):
@@ -87,7 +87,7 @@ def _without_failed(tx: Tx, command: Command, plan: Plan, cancel: Cancel) -> Pla
 
 
 def fail(tx: Tx, command: Command, cancel: Cancel) -> str:
-    """End a plan as failed because a person says so."""
+    """End a plan as failed because the user says so."""
     plan, loop = current(tx, command)
     if plan.status is PlanState.FAILED:
         return "already failed"
@@ -124,7 +124,7 @@ def fail(tx: Tx, command: Command, cancel: Cancel) -> str:
 
 
 def left_out(tx: Tx, plan: Plan, loop: Loop) -> list[Task]:
-    """Return the cancelled tasks that a plan waits for without success, when all others have landed; else nothing."""
+    """Return the cancelled tasks that block a plan, if all others have landed; else nothing."""
     held = plan.status is PlanState.RUNNING and loop.state is not LoopState.RUNNING
     if plan.open_tasks or not (held or plan.status is PlanState.FAILED):
         return []
@@ -137,7 +137,7 @@ def left_out(tx: Tx, plan: Plan, loop: Loop) -> list[Task]:
 
 
 def held_up(tx: Tx, plan_id: str) -> list[Task]:
-    """Return the tasks that wait for a cancelled one, when these alone keep a plan from its end; else nothing."""
+    """Return the tasks that wait for a cancelled one, if only these keep a plan from its end; else nothing."""
     tasks = {task.id: task for task in tx.find(Task, plan_id=plan_id, order_by=("position",))}
     stuck = {task.id for task in tasks.values() if task.status is TaskState.CANCELLED and not is_met(task)}
     if not stuck or not any(task.status is TaskState.COMPLETE for task in tasks.values()):
@@ -151,7 +151,7 @@ def held_up(tx: Tx, plan_id: str) -> list[Task]:
 
 
 def _verify_without(tx: Tx, plan: Plan, loop: Loop, given_up: list[Task], actor: str) -> str:
-    """Take what landed for the whole: a person's word that the plan is to be judged without what was cancelled."""
+    """Treat what landed as the whole: the user wants the plan judged without cancelled tasks."""
     changes: dict[str, Any] = {"outcome": None, "reason": "", "verdict": None, "verified_at": None}
     begin_verify(tx, tx.update(Plan, plan.id, completed_at=tx.now(), call_failures=0, **changes), actor)
     if loop.state is not LoopState.RUNNING:

@@ -1,4 +1,4 @@
-"""The leg that ends a plan: what goes in is built on the base as it is now, gated, and only then moved."""
+"""The leg that finishes a plan: build the merge on the current base, check it, and only then move the branch."""
 
 import asyncio
 import logging
@@ -45,36 +45,39 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Work:
-    """What a leg is about."""
+    """What a leg works on."""
 
     finish: Finish
     plan: Plan
     project: Project
     tasks: tuple[Task, ...]
-    """Those that go in."""
+    """The tasks that are merged."""
     changed: Steered
-    """Files of the gate that the plan's work changed."""
+    """Judging files that the plan's work changed."""
     repository: Repository
     ends: Ends
 
     @property
     def whole(self) -> bool:
-        """Whether the plan goes in as it was verified."""
+        """Whether the plan is merged as it was verified."""
         return not self.finish.tasks
 
     @property
     def commands(self) -> tuple[GateCommand, ...]:
-        """What must pass on it."""
+        """The commands that must pass on it."""
         return plan_commands(self.plan, self.acceptance)
 
     @property
     def acceptance(self) -> tuple[GateCommand, ...]:
-        """What the tasks themselves had to make pass."""
+        """The acceptance commands of the tasks."""
         return tuple(one for task in self.tasks for one in task.acceptance)
 
 
 class FinishLeg:
-    """Carries the end of a plan out. Killed at any moment, another leg finds what was done and does the rest."""
+    """Carries out the finish of a plan.
+
+    If it is killed, another leg finds what was done and does the rest.
+    """
 
     def __init__(self, world: World, leg: Leg, *, interrupts: Interrupts) -> None:
         self._world = world
@@ -92,7 +95,7 @@ class FinishLeg:
         plan = need(tx.get(Plan, finish.plan_id), "the plan")
         tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
         wanted = [task for task in tasks if not finish.tasks or task.id in finish.tasks]
-        # What was cancelled is not in the result.
+        # The result does not contain cancelled tasks.
         wanted = [task for task in wanted if task.status is not TaskState.CANCELLED]
         project = need(tx.get(Project, plan.project_id), "the project")
         return finish, plan, project, tuple(wanted), steered(tx, plan.id)
@@ -147,7 +150,7 @@ class FinishLeg:
             await self.break_off(str(trouble))
 
     async def break_off(self, reason: str, *, after_s: float | None = None) -> None:
-        """Try again later because of trouble that may pass, a bounded number of times."""
+        """Try again later after a problem that may pass, a bounded number of times."""
 
         def later(tx: Tx) -> None:
             finish = mine(tx, self._leg.subject, self._leg.fence)
@@ -194,7 +197,7 @@ class FinishLeg:
                     return
 
     async def _build(self, work: _Work, tip: str, interrupt: asyncio.Event) -> Finish:
-        """Build what the base would become, gate exactly that, and write it down before anything moves."""
+        """Build the new base commit, check exactly that, and record it before anything moves."""
         finish, plan = work.finish, work.plan
         source, tree = await self._source(work, tip)
         if tree == await work.repository.tree_of(tip):
@@ -231,7 +234,7 @@ class FinishLeg:
         )
 
     async def _source(self, work: _Work, tip: str) -> tuple[str, str]:
-        """Return the commit that goes in, and the tree that it makes together with the base."""
+        """Return the commit to merge, and the merged tree."""
         if work.whole:
             source = need(work.plan.result_sha, "a result")
             return source, await work.ends.joined(tip, source)
@@ -247,7 +250,7 @@ class FinishLeg:
             )
             if task.landed_sha is not None
         ]
-        # Of a squash only the tree of these remains.
+        # After a squash only their tree remains.
         sign = work.plan.policy.finish_sign and work.finish.how != finishing.SQUASH
         built = await work.ends.picked(tip, picks, at=work.finish.created_at, sign=sign)
         return built.sha, built.tree
@@ -255,7 +258,7 @@ class FinishLeg:
     async def _gated(
         self, work: _Work, sha: str, tree: str, before: str, interrupt: asyncio.Event
     ) -> str | None:
-        """Let the complete gate judge a tree that is about to go in, unless it has judged it; raise if it fails."""
+        """Run the complete gate on a tree that is about to be merged, unless it already ran; raise if it fails."""
         plan = work.plan
         ask = Judging(
             project=work.project,
@@ -333,7 +336,7 @@ class FinishLeg:
         await self._done(work, request_url=request.url, request_n=request.n)
 
     async def _pushable(self, work: _Work, branch: str, interrupt: asyncio.Event) -> Finish:
-        """Write down which commit is pushed: the verified result as it is, or the chosen tasks after a gate."""
+        """Record which commit is pushed: the verified result as it is, or the chosen tasks after a gate."""
         tip = work.plan.base_sha
         sha, tree = await self._source(work, tip)
         record_id = await self._gated(work, sha, tree, tip, interrupt)
@@ -355,7 +358,7 @@ class FinishLeg:
     # --- rows ----------------------------------------------------------------------------------------
 
     async def _with_receipt(self, finish: Finish) -> Finish:
-        """Keep the receipt as it stands before anything is moved: its hash goes into the commit."""
+        """Store the receipt before anything is moved: its hash goes into the commit."""
         if finish.receipt_sha256 is not None:
             return finish
         text = render(await plan_receipt(self._world, finish.plan_id))
@@ -428,7 +431,7 @@ class FinishLeg:
 
 
 def _landing_parents(tx: Tx, plan_id: str) -> dict[str, str]:
-    """Return, for each candidate, what it was built on: an attempt that landed just before a kill is not LANDED yet."""
+    """Return the base of each candidate: an attempt that landed just before a kill is not LANDED yet."""
     landed = tx.find(Attempt, plan_id=plan_id)
     return {
         one.candidate_sha: one.candidate_parent

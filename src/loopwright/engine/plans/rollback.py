@@ -1,8 +1,8 @@
-"""Carrying out what a person decided about landed work: `rollback` and `reject`, all or nothing.
+"""Carry out the user's decisions about landed work: `rollback` and `reject`, all or nothing.
 
-The command stays PENDING until its rows are written, and its row names the commit that takes work out before the branch
-has it. So the next worker after a kill finds either no such commit, and begins again, or finds it and only writes the
-rows. A foreign commit that names the command counts for nothing.
+The command stays PENDING until its rows are written, and its row names the removing commit before the branch
+has it. So the next worker after a kill either finds no such commit, and begins again, or finds it and only
+writes the rows. A foreign commit that names the command is ignored.
 """
 
 import asyncio
@@ -43,12 +43,12 @@ from loopwright.ports import Candidate, Repository, Step, Tx
 log = logging.getLogger(__name__)
 
 _REPEATS = 3
-"""How often it is tried again when the machine got in the way, before it is refused."""
+"""How often it is tried again after a problem of the machine before it is refused."""
 _TOLD = 2_000
 
 
 async def carry_out(world: World, lines: LandingLines, command: Command) -> Command:
-    """Carry a decision out, or answer why not; returns it unanswered when another worker answers it."""
+    """Carry a decision out, or record why not; do nothing if another worker does."""
     try:
         return await Decision(world, lines, command).run()
     except (UserError, IllegalTransition) as no:
@@ -76,16 +76,16 @@ class Decision:
         self._command = command
 
     async def run(self) -> Command:
-        """Take out what has to go, then write the rows; raise what speaks against it."""
+        """Remove the landings, then write the rows; raise if that is refused."""
         asked = await self._world.store.read(lambda tx: load(tx, self._command))
         repository = self._world.repository(asked.project)
         told = await self._objections(repository, asked)
         with self._lines.place(asked.plan.id, self._command.id) as place:
-            # Alone: no candidate is judged on top of it before it is done.
+            # Alone: no candidate is checked on top of it before it is done.
             await place.turn(1, asyncio.Event())
             troubles = 0
             while True:
-                # What fails before this is known is not answered: the branch may have seen it already.
+                # A failure before this is known is not reported: the branch may have seen it already.
                 asked, made = await self._world.store.read(self._mine)
                 steps, tip = await self._look(repository, asked)
                 place.stand_on(tip, is_tip=True)
@@ -108,7 +108,7 @@ class Decision:
                     await self._world.clock.sleep(pause.total_seconds())
 
     def _mine(self, tx: Tx) -> tuple[Asked, str | None]:
-        """Return what it is about, and the commit that an earlier try was about to put on the branch."""
+        """Return its subject, and the commit that an earlier try was about to put on the branch."""
         made = self._pending(tx).commit_sha
         return load(tx, self._command), made
 
@@ -165,7 +165,7 @@ class Decision:
         candidate: Candidate,
         landings: Sequence[str],
     ) -> None:
-        """Judge what stays; a tree that the branch had before needs no second verdict."""
+        """Check what stays; a tree that the branch had before needs no second verdict."""
         plan = asked.plan
         own = await self._world.store.read(lambda tx: own_commits(tx, plan))
         before = {step.tree for step in steps if step.sha in own.landings}
@@ -221,7 +221,7 @@ class Decision:
 
         return await self._world.store.transact(f"command.{command.verb}", over)
 
-    # --- what the next attempt is told ---------------------------------------------------------------
+    # --- the evidence for the next attempt -----------------------------------------------------------
 
     async def _objections(self, repository: Repository, asked: Asked) -> str:
         if self._command.verb != "reject" or asked.target is None:
@@ -233,7 +233,7 @@ class Decision:
         return objections(str(arguments.get("note") or ""), quoted)
 
     async def _quoted(self, repository: Repository, tip: str | None, comment: Comment) -> Comment:
-        """Put the line itself beside what is said about it: the next attempt does not see the rejected work."""
+        """Add the quoted line to each comment: the next attempt does not see the rejected work."""
         if tip is None:
             raise NotFound(
                 f"there is no work yet that has a line {comment.file}:{comment.line}",
@@ -256,7 +256,7 @@ class Decision:
 
 
 def _end_gates(tx: Tx, command: Command) -> None:
-    """Close a gate run that an earlier try began; `tidy` ends its processes."""
+    """Close a gate run that an earlier try began; the cleanup ends its processes."""
     target = tx.get(Task, command.target)
     plan_id = target.plan_id if target else command.target
     for run in tx.find(Run, plan_id=plan_id, attempt_id=None, role=Role.GATE, state=RunState.RUNNING):

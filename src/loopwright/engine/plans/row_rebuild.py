@@ -1,7 +1,7 @@
-"""Makes lost rows again: from what a project exported, and from what its plan branches and pins say.
+"""Restore lost rows: from a project's export, and from its plan branches and pins.
 
-The export has the rows as they were a moment before the loss. A landing that came later, or of which no export is left,
-is on the plan branch under the name of its task. So nothing that was bought is bought again, and nothing lands twice.
+The export has the rows from just before the loss. A landing that came later, or is in no export, is on the
+plan branch under the name of its task. So no paid work is done again, and nothing lands twice.
 """
 
 import re
@@ -70,21 +70,21 @@ _ON_THE_WAY: Final = (
 
 @dataclass(slots=True)
 class Rebuilt:
-    """What was made again, in words for people."""
+    """What was restored, in words for the user."""
 
     plans: list[str] = field(default_factory=list)
-    """Plans whose rows were made again from the export."""
+    """Plans whose rows were restored from the export."""
     loops: list[str] = field(default_factory=list)
-    """Loops without a plan whose rows were made again."""
+    """Loops without a plan whose rows were restored."""
     landed: list[str] = field(default_factory=list)
     """Tasks whose landing was found on the branch alone."""
     held: list[str] = field(default_factory=list)
-    """Tasks that wait for a person, because work of them is pinned that no row knows."""
+    """Tasks that wait for the user, because their pinned work has no row."""
     notes: list[str] = field(default_factory=list)
     """What could not be done, each with what to do."""
 
     def add(self, more: "Rebuilt") -> None:
-        """Add what was made again elsewhere."""
+        """Add what was restored elsewhere."""
         self.plans += more.plans
         self.loops += more.loops
         self.landed += more.landed
@@ -125,7 +125,7 @@ async def reconcile_backup(world: World, files: StateFiles) -> Rebuilt:
 
 
 async def import_project(world: World, files: StateFiles, root: Path) -> Rebuilt:
-    """Take up the plans of a repository that this home does not know, or knows at an older state."""
+    """Import the plans of a repository that this home does not know, or has in an older state."""
     rebuilt = Rebuilt()
     exports = [(root, files.exported(root))]
     rebuilt.add(await world.store.transact("import", partial(_take_in_all, exports=exports)))
@@ -150,7 +150,7 @@ def _take_in_all(tx: Tx, *, exports: Sequence[tuple[Path, Exported]]) -> Rebuilt
                 rebuilt.plans.append(f"{one.plan.title} ({short_id(one.plan.id)})")
         for project in exported.projects:
             _take_in_loops(tx, root, project, rebuilt)
-    # All at once: the numbers of several projects lie between each other.
+    # All at once: the numbers of several projects are interleaved.
     tx.put_back([event for one in taken for event in one.events])
     for one in taken:
         plan = need(tx.get(Plan, one.plan.id), "the plan")
@@ -161,7 +161,7 @@ def _take_in_all(tx: Tx, *, exports: Sequence[tuple[Path, Exported]]) -> Rebuilt
 
 
 def _take_in_loops(tx: Tx, root: Path, one: ExportedProject, rebuilt: Rebuilt) -> None:
-    """Make the rows of a project and of its loops without a plan again; what the database knows stays as it is."""
+    """Restore the rows of a project and of its loops without a plan; existing rows are not changed."""
     project = _project(tx, root, one.project)
     if project is None:
         return  # another home owns them; a note about its plans says so
@@ -177,7 +177,7 @@ def _take_in_loops(tx: Tx, root: Path, one: ExportedProject, rebuilt: Rebuilt) -
 
 
 def _is_newer(tx: Tx, one: ExportedPlan) -> bool:
-    """Return whether the export knows events of a plan that the database has not."""
+    """Return whether the export has events of a plan that the database does not."""
     if tx.get(Plan, one.plan.id) is None:
         return True
     last, after = 0, 0
@@ -187,7 +187,7 @@ def _is_newer(tx: Tx, one: ExportedPlan) -> bool:
 
 
 def _take_in(tx: Tx, root: Path, one: ExportedPlan, rebuilt: Rebuilt) -> bool:
-    """Make the rows of a plan again; False if another home owns them."""
+    """Restore the rows of a plan; False if another home owns them."""
     project = _project(tx, root, one.project)
     if project is None:
         rebuilt.notes.append(
@@ -208,7 +208,7 @@ def _take_in(tx: Tx, root: Path, one: ExportedPlan, rebuilt: Rebuilt) -> bool:
         loop = replace(loop, plan_id=one.plan.id)
     moved = {"project_id": project.id, "loop_id": loop.id}
     _put(tx, loop)
-    # No file has the environment; what an older state of the rows knows of it is still true.
+    # No file has the environment; that of an older state of the rows is still valid.
     older = tx.get(Plan, one.plan.id)
     _put(tx, replace(_with(one.plan, moved), environment=older.environment if older else None))
     known = {row.id for row in one.rows}
@@ -218,7 +218,7 @@ def _take_in(tx: Tx, root: Path, one: ExportedPlan, rebuilt: Rebuilt) -> bool:
 
 
 def _project(tx: Tx, root: Path, exported: Project) -> Project | None:
-    """Return the project at a path: the one that was exported, wherever it was before; None for a copy of it."""
+    """Return the project at a path: the exported one, even if it was moved; None for a copy of it."""
     known = tx.get(Project, exported.id)
     if known is None:
         here = tx.find(Project, path=str(root), subfolder=exported.subfolder, limit=1)
@@ -232,27 +232,27 @@ def _project(tx: Tx, root: Path, exported: Project) -> Project | None:
 
 
 def move_project(tx: Tx, project: Project, root: Path) -> Project:
-    """Note that a repository is at another path now."""
+    """Record that a repository was moved."""
     moved = tx.update(Project, project.id, path=str(root))
     tx.append(happened("project_moved", MACHINE, project_id=project.id, was=project.path, path=str(root)))
     return moved
 
 
 def _with(row: Any, changes: dict[str, str]) -> Any:
-    """Return a row with the ids of the project and loop that it belongs to here."""
+    """Return a row with the ids of its project and loop in this home."""
     names = {one.name for one in fields(row)}
     return replace(row, **{name: value for name, value in changes.items() if name in names})
 
 
 def _without_lost(row: Row | Discovery, known: set[str], tx: Tx) -> Any:
-    """Return a row without what it refers to and what no file tells of."""
+    """Return a row without references that no file contains."""
     if isinstance(row, Attempt) and row.verdict_id and row.verdict_id not in known:
         return row if tx.get(VerdictRecord, row.verdict_id) else replace(row, verdict_id=None)
     return row
 
 
 def _put(tx: Tx, row: Any) -> None:
-    """Insert a row, or make the one that is there like it."""
+    """Insert a row, or update the existing one."""
     kind = type(row)
     if tx.get(kind, row.id) is None:
         tx.insert(row)
@@ -263,7 +263,7 @@ def _put(tx: Tx, row: Any) -> None:
 
 
 def _hold_loops(tx: Tx, *, project: Project) -> list[str]:
-    """Let nothing start in a repository that cannot be looked at now; return what is paused, and why."""
+    """Let nothing start in a repository that cannot be read now; return what is paused, and why."""
     held = []
     for loop in tx.find(Loop, project_id=project.id, state=LoopState.RUNNING):
         reason = (
@@ -286,7 +286,7 @@ async def _compare_project(world: World, project: Project, rebuilt: Rebuilt) -> 
         except (GitFailed, BranchRewritten, UserError, OSError) as trouble:
             rebuilt.notes.append(f"plan {short_id(plan.id)} was not compared with its branch: {trouble}")
             rebuilt.notes += await world.store.transact("import.held", partial(_hold_loops, project=project))
-        # Of a home that several hosts share, the others may be alive: there the lease of each tells.
+        # Of a shared home the other hosts may be alive: there the lease of each decides.
         if world.membership.exclusive:
             end = partial(_end_elsewhere, world=world, plan=plan)
             rebuilt.notes += await world.store.transact("import.elsewhere", end)
@@ -342,9 +342,9 @@ class _Pin:
 
 
 async def _landings(repository: Repository, plan: Plan) -> dict[str, Step]:
-    """Return the landing of each task that is on the branch and was not taken out again."""
+    """Return the landing of each task that is on the branch and was not removed again."""
     standing = await repository.standing(plan.branch)
-    # Later commits from elsewhere do not count.
+    # Later commits from elsewhere are ignored.
     tip = standing.was if standing.change == "moved" and standing.was else standing.tip
     steps = await repository.steps(tip, since=plan.base_sha) if tip else ()
     taken = {sha for one in steps for sha in one.takes_out}
@@ -404,7 +404,7 @@ def _landed(tx: Tx, *, plan: Plan, task_id: str, found: Step) -> str:
 
 
 def _absent(tx: Tx, *, plan: Plan, landings: Mapping[str, Step]) -> list[str]:
-    """Pause a plan whose rows tell of landings that its branch has not: taken out since, or never made."""
+    """Pause a plan whose rows name landings that its branch does not have: removed since, or never made."""
     done = tx.find(Task, plan_id=plan.id, status=TaskState.COMPLETE, order_by=("position",))
     keys = [one.key for one in done if one.landed_sha is not None and one.id not in landings]
     loop = need(tx.get(Loop, plan.loop_id), "the loop")
@@ -420,7 +420,7 @@ def _absent(tx: Tx, *, plan: Plan, landings: Mapping[str, Step]) -> list[str]:
 
 
 def _end_runs(tx: Tx, attempt: Attempt) -> None:
-    """End the runs of an attempt whose work landed; what they cost is not known any more."""
+    """End the runs of an attempt whose work landed; their cost is no longer known."""
     for run in tx.find(Run, attempt_id=attempt.id):
         if run.state not in ENDED_RUN:
             if run.state is RunState.QUEUED:
@@ -441,7 +441,7 @@ def _insert(
     n: int = 0,
     **facts: Any,
 ) -> Attempt:
-    """Add an attempt that no row knows, with its run. What it cost is unknown."""
+    """Add an attempt without a row, with its run. Its cost is unknown."""
     attempts = tx.find(Attempt, task_id=task.id)
     now = tx.now()
     agent = task.agent or plan.policy.agent
@@ -484,14 +484,14 @@ def _insert(
 
 
 async def _begun(world: World, task_id: str, n: int) -> bool:
-    """Return whether the run of an attempt left its files here: its result is read from there, and not bought again."""
+    """Return whether the files of an attempt's run are here: its result is read from there, and not paid for again."""
     found = await world.store.read(lambda tx: tx.find(Attempt, task_id=task_id, n=n, limit=1))
     run_id = found[0].run_id if found else None
     return run_id is not None and world.keepers.look(world.paths.run(run_id)).state != "absent"
 
 
 def _pinned(tx: Tx, *, ids: Ids, plan: Plan, pin: _Pin) -> str:
-    """Hold a task whose attempt left work that no row knows: a person decides whether it is bought again."""
+    """Hold a task with work of an attempt that has no row: the user decides whether it is done again."""
     task = tx.get(Task, pin.task_id)
     if task is None or task.plan_id != plan.id or task.status in (TaskState.COMPLETE, TaskState.CANCELLED):
         return ""

@@ -1,4 +1,4 @@
-"""Carries the rows of a project into its state directory: a durable outbox with its cursor in the database."""
+"""Write the rows of a project into its state directory: a durable outbox with its cursor in the database."""
 
 import asyncio
 import logging
@@ -49,13 +49,13 @@ _ABOUT_PROJECT: Final = frozenset(
 _OPEN_RUN: Final = frozenset(RunState) - ENDED_RUN
 _CURSOR: Final = "state-files"
 _PAGE: Final = 5_000
-"""So many events are taken at once: for each page the plans that they tell of are written again, as a whole."""
+"""How many events are taken at once: for each page their plans are written again as a whole."""
 _REST_S: Final = 5.0
 _LONGEST_REST_S: Final = 300.0
-"""The first and the longest pause before a failed write-back is tried again. The pause doubles each time."""
+"""The longest pause before a failed write-back is tried again. The pause doubles each time."""
 
 Page = tuple[int | None, list[RecordedEvent]]
-"""Where the cursor stands, None when there is none yet, and what follows."""
+"""The position of the cursor, None if there is none yet, and the events after it."""
 
 
 class Outbox:
@@ -65,9 +65,9 @@ class Outbox:
         self._world = world
         self._files = files
         self._telling: dict[str, asyncio.Lock] = {}
-        """Held while a plan's source is told: what happened and what is owed may be told at once, but not both."""
+        """Held while status is written to a plan's source: new status and debts are not written at the same time."""
         self._resting: dict[str, tuple[float, float]] = {}
-        """When the source of a plan is told again that refused, by the monotonic clock, and how long it rests."""
+        """When write-back to a failing source is tried again, by the monotonic clock, and after which pause."""
 
     async def catch_up(self) -> None:
         """Bring every project's state directory up to date with what happened until now."""
@@ -78,9 +78,9 @@ class Outbox:
         if there:
             done, events = await self._world.store.read(_next_page)
         while events:
-            # Apart from the files, so that neither keeps the other back, and before the cursor moves: behind it every
-            # source was told or is owed. Events about the telling are no news: a tracker that refuses in other words
-            # each time would never be given a rest.
+            # Apart from the files, so that neither blocks the other, and before the cursor moves: then the status of
+            # every source behind it is written or is a debt. Events about write-back do not count: a tracker that
+            # refuses with a different message each time would never get a pause.
             news = [event for event in events if event.type not in TOLD_OF]
             for plan_id in await self._world.store.read(partial(_plans, events=news)):
                 await self._tell(plan_id)
@@ -92,11 +92,11 @@ class Outbox:
             last = events[-1].n
             await self._world.store.transact("outbox", partial(_move, done=done, last=last, owed=dict(owed)))
             if len(events) < _PAGE:
-                return  # what happened in the meantime is for the next time: it could continue like this for ever
+                return  # newer events are for the next pass: this could continue forever
             done, events = await self._world.store.read(_next_page)
 
     async def _pay(self, project_id: str, since: int) -> bool:
-        """Write what could not be written before; one project in trouble never holds up the others."""
+        """Write what could not be written before; one failing project never holds up the others."""
         while events := await self._world.store.read(partial(_after, since=since)):
             mine = [one for one in events if one.project == project_id]
             if mine and not await self._export(project_id, mine):
@@ -107,7 +107,7 @@ class Outbox:
 
     @staticmethod
     def _left(tx: Tx) -> tuple[dict[str, int], list[str], Page]:
-        """Return all that is left to write: who is behind, whose folder is there again, and what is new."""
+        """Return all that is left to write: debts, restored folders, and new events."""
         if tx.get(Cursor, RESTORED) is not None:
             return (
                 {},
@@ -118,12 +118,12 @@ class Outbox:
         return owed, [project_id for project_id in owed if _where(tx, project_id)], _next_page(tx)
 
     async def _export(self, project_id: str, events: list[RecordedEvent]) -> bool:
-        """Write what these events changed; False when the disk or the folder did not let us."""
+        """Write what these events changed; False if the disk or the folder refused."""
         where = await self._world.store.read(lambda tx: _where(tx, project_id))
         if where is None:
             return False  # the repository was moved or is on another machine: the rows are the truth anyway
         try:
-            # Beside the event loop: each file is forced to the disk, and a large plan is much to write.
+            # Outside the event loop: each file is synced to the disk, and a large plan has much to write.
             await self._files.beside(lambda: self._files.append_events(where, events))
             if any(event.type in _ABOUT_PROJECT or event.plan is None for event in events):
                 whole = await self._world.store.read(partial(_whole_project, project_id=project_id))
@@ -131,7 +131,7 @@ class Outbox:
             for plan_id in _distinct(event.plan for event in events):
                 await self._export_plan(where, plan_id)
             for loop_id in _distinct(event.loop for event in events if event.type in ENDS):
-                # Once more, since a beat is only of what continues: else it would be running for ever.
+                # Once more, since a heartbeat exists only for running loops: otherwise it would say "running" forever.
                 if health := await self._world.store.read(partial(last_words, loop_id=loop_id)):
                     self._files.put(where, "health", loop_id, health, durably=False)
             runs, verdicts = await self._world.store.read(lambda tx: _runs(tx, events))
@@ -153,13 +153,13 @@ class Outbox:
             # work continues, and the next time tries again.
             log.warning("state files not written", extra={"project": str(where), "why": str(trouble)})
             return False
-        except Exception:  # the boundary: one project's files must not take down the work of all others
+        except Exception:  # the boundary: one project's files must not stop the work of all others
             log.exception("state files not written", extra={"project": str(where)})
             return False
         return True
 
     async def pay_debts(self) -> None:
-        """Tell sources again what they could not be told; one in trouble never holds up the others."""
+        """Write back owed status again; one failing source never holds up the others."""
         due = [one for one in await self._world.store.read(_payable) if self._is_due(one)]
         while due:
             for debt in due:
@@ -189,7 +189,7 @@ class Outbox:
             )
 
     async def _tell(self, plan_id: str) -> bool:
-        """Tell the plan's source how it stands; that it cannot be told is owed, and is an event for each reason."""
+        """Write the plan's status to its source; a failure is a debt, and an event for each new reason."""
         async with self._telling.setdefault(plan_id, asyncio.Lock()):
             left = await self._left_untold(plan_id)
             store = self._world.store
@@ -198,7 +198,7 @@ class Outbox:
             return left is None
 
     async def _left_untold(self, plan_id: str) -> Untold | None:
-        """Tell a source; whatever goes wrong with it is a reason, unless the database itself is out of reach."""
+        """Write to a source; every problem is a reason, unless the database itself is unreachable."""
         try:
             try:
                 return await tell(self._world, plan_id)
@@ -210,7 +210,7 @@ class Outbox:
         except (LoopwrightError, OSError) as trouble:
             log.warning("status not written back", extra={"plan": plan_id, "why": str(trouble)})
             return Untold(reason=str(trouble))
-        except Exception as defect:  # the boundary: what lies in one source must not take down the worker
+        except Exception as defect:  # the boundary: the content of one source must not stop the worker
             log.exception("status not written back", extra={"plan": plan_id})
             return Untold(reason=f"internal error: {type(defect).__name__}: {defect}")
 
@@ -225,7 +225,7 @@ class Outbox:
             self._files.put(where, "plans", plan.id, whole)
             for end in ends:
                 if end.receipt:
-                    # What the commit's trailer has the hash of: anyone can check it with sha256sum.
+                    # The commit's trailer has the hash of this file: anyone can check it with sha256sum.
                     self._files.put_text(where, "receipts", f"{end.id}.json", end.receipt)
             if receipt is not None:
                 text, script = render(receipt), f"{plan.id}.sh"
@@ -236,7 +236,7 @@ class Outbox:
 
 
 def _whole(tx: Tx, plan_id: str) -> tuple[Plan, list[Finish], dict[str, Any]] | None:
-    """Return a plan with all that is needed to make its rows again; runs and verdicts are separate files."""
+    """Return a plan with all that is needed to restore its rows; runs and verdicts are separate files."""
     plan = tx.get(Plan, plan_id)
     if plan is None:
         return None
@@ -273,7 +273,7 @@ def _whole(tx: Tx, plan_id: str) -> tuple[Plan, list[Finish], dict[str, Any]] | 
 
 
 def _without_environment(row: Plan | Project) -> dict[str, Any]:
-    """Return a row as a document; the environment tells of this machine, and these files may be committed."""
+    """Return a row as a document; the environment describes this machine, and these files may be committed."""
     return {name: value for name, value in document(row).items() if name != "environment"}
 
 
@@ -286,7 +286,7 @@ def _whole_project(tx: Tx, *, project_id: str) -> dict[str, Any]:
 
 
 def _sessions(tx: Tx, *, runs: Sequence[Run]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the conversations with agents that these runs are part of, each with the name of its file."""
+    """Return the conversations with agents that these runs belong to, each with the name of its file."""
     found = []
     for ref, attempt_id in dict.fromkeys((one.session_ref, one.attempt_id) for one in runs):
         attempt = tx.get(Attempt, attempt_id) if attempt_id else None
@@ -300,7 +300,7 @@ def _sessions(tx: Tx, *, runs: Sequence[Run]) -> list[tuple[str, dict[str, Any]]
 
 
 def is_exported(tx: Tx, plan_id: str) -> bool:
-    """Return whether a plan's end was written back to its source, or is still owed; true while it has not ended."""
+    """Return whether a plan's end was written back to its source, or is a debt; true while it has not ended."""
     ended = tx.events(plan=plan_id, types=(*_ENDS, "plan_cancelled"))
     cursor = tx.get(Cursor, _CURSOR)
     return not ended or (cursor is not None and cursor.n >= ended[-1].n)
@@ -333,7 +333,7 @@ def _debt(project_id: str) -> str:
 
 
 def _owed(tx: Tx) -> dict[str, int]:
-    """Return the projects whose files are behind, with the number of the last event that they have."""
+    """Return the projects whose files are behind, with the number of the last exported event."""
     start = _debt("")
     return {one.id.removeprefix(start): one.n for one in tx.find(Cursor) if one.id.startswith(start)}
 
@@ -348,7 +348,7 @@ def _move(tx: Tx, *, done: int | None, last: int, owed: Mapping[str, int]) -> No
 
 
 def _runs(tx: Tx, events: list[RecordedEvent]) -> tuple[list[Run], list[VerdictRecord]]:
-    """Return the runs that events are about, with their verdicts; with a plan's end also the one that it ended with."""
+    """Return the runs that events are about, with their verdicts; with a plan's end also its last run."""
     ended = _distinct(event.plan for event in events if event.type in _ENDS)
     plans = tx.find(Plan, id=ended) if ended else []
     ids = _distinct([*(event.run for event in events), *(plan.verify_run_id for plan in plans)])
@@ -356,7 +356,7 @@ def _runs(tx: Tx, events: list[RecordedEvent]) -> tuple[list[Run], list[VerdictR
 
 
 def _plans(tx: Tx, events: list[RecordedEvent]) -> list[str]:
-    """Return the plans that events are about: an event of a loop alone is about the plan that it drives."""
+    """Return the plans that events are about: an event of a loop alone is about its current plan."""
     ids = _distinct(event.loop for event in events if event.plan is None)
     loops = tx.find(Loop, id=ids) if ids else []
     return _distinct([*(event.plan for event in events), *(loop.plan_id for loop in loops)])

@@ -1,7 +1,7 @@
-"""The evaluation of what a track made: a separate step before its plan is verified.
+"""The evaluation of a track's result: a separate step before its plan is verified.
 
-An agent that did none of the work judges it. What it finds becomes tasks, and it judges again, at most `fix_cycles`
-times. A person who cancels that task decides that no agent has to evaluate it.
+An agent that did none of the work evaluates it. Its findings become tasks, and it evaluates again, at most
+`fix_cycles` times. A user who cancels that task decides that no agent has to evaluate it.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ KEY = "evaluate-execution"
 
 
 def last_evaluated(tx: Tx, tasks: Sequence[Task]) -> Attempt | None:
-    """Return the attempt by which the last evaluation passed; None if an agent passed none."""
+    """Return the attempt with which the last evaluation passed; None if no agent's did."""
     mine = [one.id for one in tasks if one.origin == EVALUATION]
     found = (
         tx.find(Attempt, task_id=mine, state=AttemptState.LANDED, order_by=("created_at",)) if mine else []
@@ -29,12 +29,12 @@ def last_evaluated(tx: Tx, tasks: Sequence[Task]) -> Attempt | None:
 
 
 async def due(repository: Repository, tasks: Sequence[Task], passed: Attempt | None) -> bool:
-    """Return whether an agent has still to evaluate what the tasks made; `passed` is the last evaluation that did."""
+    """Return whether an agent still has to evaluate the result; `passed` is the last evaluation that did."""
     mine = [one for one in tasks if one.origin == EVALUATION]
     if any(one.status is TaskState.CANCELLED for one in mine):
         return False
     if passed is None or passed.base_sha is None:
-        # A person who passed it evaluated it.
+        # A user who passed it evaluated it.
         return not mine
     landed = [one.landed_sha for one in tasks if one.landed_sha and one.origin not in (EVALUATION, DOCS)]
     for sha in landed:
@@ -44,7 +44,7 @@ async def due(repository: Repository, tasks: Sequence[Task], passed: Attempt | N
 
 
 def add_evaluation(tx: Tx, ids: Ids, plan: Plan) -> Task:
-    """Give the plan the task that evaluates what was made, and let it run."""
+    """Give the plan the task that evaluates the result, and let it run."""
     evaluation = plan.policy.evaluation
     assert evaluation is not None, "the plan has evaluators"
     tasks = tx.find(Task, plan_id=plan.id)

@@ -1,6 +1,6 @@
-"""The last rung: gate:all on the integrated branch, once, also with the judging files of the base commit.
+"""Verify a plan: gate:all on the integrated branch, once, also with the judging files of the base commit.
 
-A failed run is never repeated by the machine.
+Loopwright never repeats a failed run by itself.
 """
 
 import asyncio
@@ -75,11 +75,11 @@ from loopwright.engine.sources.source_edits import follow_at_end, read_at_end
 from loopwright.engine.sources.status_writeback import tell_on_branch
 from loopwright.ports import Candidate, Ids, PlannedWork, Repository, Tx
 
-# Judge a plan's result with the judging files of the plan's base commit: nothing is laundered over several
-# tasks.
+# Check a plan's result with the judging files of the plan's base commit, so that a change of checks cannot be
+# spread over several tasks.
 
 _TOLD: Final = 500
-"""So much of a question is told where it is only mentioned."""
+"""The longest excerpt of a question where it is only mentioned."""
 
 
 async def judged_by_base(
@@ -90,9 +90,10 @@ async def judged_by_base(
     verdict: Verdict,
     interrupt: asyncio.Event,
 ) -> Verdict:
-    """Return the verdict on a plan's result after its old checks ran too: failed if it contradicts one unallowed.
+    """Return the verdict on a plan's result after its old checks ran too.
 
-    `ask` and `verdict` are the complete gate's. If the plan changed no judging file, that run is this one.
+    It fails if it contradicts a check without permission. `ask` and `verdict` are the complete gate's. If the
+    plan changed no judging file, that run is this one.
     """
     project, plan = ask.project, ask.plan
     landed = await world.store.read(lambda tx: _landed(tx, plan))
@@ -106,7 +107,7 @@ async def judged_by_base(
             if tree == await repository.tree_of(plan.base_sha):
                 return verdict  # the plan changed nothing but judging files
             if any(one.gate_files is not None and one.gate_files.pinned_tree == tree for one in landed):
-                return verdict  # a task landed from exactly this tree: what it contradicts was decided then
+                return verdict  # a task landed exactly this tree: the checks that it contradicts were decided then
             found = await _judged(world, repository, ask, old, old.restored, interrupt)
         if is_tampered(found) or (found.status is VerdictStatus.INCONCLUSIVE and not found.as_before):
             return found
@@ -144,9 +145,10 @@ async def settle(
     found: Verdict,
     hold: Callable[[Tx, str], None],
 ) -> Verdict | None:
-    """Return the verdict on a result that contradicts checks of the plan's base, as a person decided; None while open.
+    """Return the verdict on a result that contradicts checks of the plan's base, as the user decided; None while open.
 
-    `passed` is the complete gate's verdict, and `found` the one with the old files. `hold` lets the plan wait.
+    `passed` is the complete gate's verdict, and `found` the one with the old files. `hold` lets the plan
+    wait.
     """
     left = tuple(one for one, by in zip(found.contradicted, found.allowed_by, strict=True) if not by)
     key = hashlib.sha256("\n".join((ask.tree, *left)).encode()).hexdigest()
@@ -207,7 +209,7 @@ def _ask(
 
 
 async def _made(repository: Repository, plan: Plan, ask: Judging) -> Candidate:
-    """Return all that the plan changed, as one change of its base commit."""
+    """Return all changes of the plan, as one change of its base commit."""
     return Candidate(
         parent=plan.base_sha,
         sha=ask.sha,
@@ -253,7 +255,7 @@ def _landed(tx: Tx, plan: Plan) -> list[Attempt]:
 
 
 class VerifyLeg:
-    """Runs the complete gate on a plan's branch and writes the plan's end."""
+    """Runs the complete gate on a plan's branch and records the plan's end."""
 
     def __init__(self, world: World, leg: Leg, *, interrupts: Interrupts) -> None:
         self._world = world
@@ -282,7 +284,7 @@ class VerifyLeg:
         await self._world.store.transact("verify.denied", lambda tx: self._hold(tx, reason))
 
     async def break_off(self, reason: str) -> None:
-        """Give the plan back because it could not be verified now: again later, a bounded number of times."""
+        """Release the plan because it could not be verified now: again later, a bounded number of times."""
         await self._world.store.transact("verify.broken", lambda tx: self._broken(tx, reason))
 
     def _load(self, tx: Tx) -> tuple[Project, Plan, list[Task]] | None:
@@ -294,7 +296,7 @@ class VerifyLeg:
 
     def _mine(self, tx: Tx) -> Plan:
         plan = need(tx.get(Plan, self._leg.subject), "the plan")
-        # The same leg may run twice: what the quicker one wrote is the plan's end, and is not taken back.
+        # The same leg may run twice: the plan's end from the quicker one is not undone.
         if plan.verify_fence != self._leg.fence or plan.status is not PlanState.VERIFYING:
             raise FenceLost(f"the verification of {plan.id} was taken over, or has ended")
         return plan
@@ -322,7 +324,7 @@ class VerifyLeg:
                 )
                 return
         sha = await tell_on_branch(self._world, repository, project, plan)
-        # What was cancelled is not in the result, so nothing can ask for it there.
+        # The result does not contain cancelled tasks, so their checks are left out.
         wanted = [task for task in tasks if task.status is not TaskState.CANCELLED]
         acceptance = tuple(command for task in wanted for command in task.acceptance)
         changed, own = await self._world.store.read(lambda tx: (steered(tx, plan.id), own_commits(tx, plan)))
@@ -365,19 +367,19 @@ class VerifyLeg:
                 lambda tx: add_fix(tx, self._world.ids, self._mine(tx), ask.commands, whole),
             )
             return
-        # A failed one stands, whatever became of the branch: only a person asks again.
+        # A failed one stands, whatever happened to the branch: only the user requests another.
         if verdict.status is not VerdictStatus.FAILED and await repository.tip(plan.branch) != sha:
             # The branch got a commit in the meantime: this verdict is about another tree.
             await self.break_off("the plan branch moved while gate:all ran")
             return
         line = await repository.steps(sha, since=plan.base_sha)
         outcome = plan_outcome(
-            # A manual step that you settled says nothing about the tree.
+            # A manual step that the user settled says nothing about the tree.
             tasks=[
                 task.outcome or Outcome.NOT_VERIFIED for task in tasks if not (task.manual and is_met(task))
             ],
             final=verdict.status,
-            # What others put on the branch was judged by no task's gate, and may be what judged those after it.
+            # No task's gate checked foreign commits on the branch, and later tasks may have been checked with them.
             capped=whole.is_excused
             or any(gate.name in plan.policy.installed_gates for gate in plan.gates)
             or bool(await foreign(repository, plan, line, own)),
@@ -417,7 +419,7 @@ class VerifyLeg:
             finishes.begin(tx, self._world.ids, plan, plan.policy.finish)
 
     def _broken(self, tx: Tx, reason: str) -> None:
-        """The gate could not run: try again later, a bounded number of times."""
+        """Try again later because the gate could not run, a bounded number of times."""
         plan = self._mine(tx)
         calls = plan.call_failures + 1
         if calls > plan.policy.max_call_retries:
@@ -442,7 +444,7 @@ class VerifyLeg:
         move_plan(tx, plan, PlanState.RUNNING, "plan_reopened", about=about, reason=reason, **changes)
 
     def _hold(self, tx: Tx, reason: str) -> None:
-        """Pause the loop because gate:all needs what is not there or refused: nothing changes before a person does."""
+        """Pause the loop because gate:all needs something missing or refused: only the user can change that."""
         self._back(tx, reason)
         plan = need(tx.get(Plan, self._leg.subject), "the plan")
         loop = need(tx.get(Loop, plan.loop_id), "the loop")
@@ -450,7 +452,7 @@ class VerifyLeg:
             move_loop(tx, loop, LoopState.PAUSED, "loop_paused", MACHINE, f"gate:all cannot run: {reason}")
 
     def _wait_for_decision(self, tx: Tx, reason: str) -> None:
-        """Hold the plan until a person decides about the checks that its result contradicts."""
+        """Hold the plan until the user decides about the checks that its result contradicts."""
         self._back(tx, reason, outcome=Outcome.NEEDS_HUMAN)
         plan = need(tx.get(Plan, self._leg.subject), "the plan")
         tx.append(happened("plan_held", MACHINE, plan=plan, reason=reason))
@@ -461,14 +463,14 @@ class VerifyLeg:
     def _end_loop(self, tx: Tx, plan: Plan, *, passed: bool, reason: str) -> None:
         loop = need(tx.get(Loop, plan.loop_id), "the loop")
         if loop.plan_id != plan.id or loop.state is not LoopState.RUNNING:
-            return  # a person paused or stopped it in the meantime: the plan's own end says the rest
+            return  # the user paused or stopped it in the meantime: the plan's own end says the rest
         target, event = (
             (LoopState.COMPLETED, "loop_completed") if passed else (LoopState.FAILED, "loop_failed")
         )
         move_loop(tx, loop, target, event, MACHINE, reason)
 
 
-# Execution evaluation: what the complete gate finds before a plan is verified becomes a task that fixes it.
+# Fixes before verification: a failure of the complete gate becomes a task.
 
 
 def role_now(plan: Plan) -> Role:
@@ -477,14 +479,15 @@ def role_now(plan: Plan) -> Role:
 
 
 def is_to_be_mended(plan: Plan, verdict: Verdict) -> bool:
-    """Return whether a task can fix what was found."""
+    """Return whether a task can fix the failure."""
     return verdict.status is VerdictStatus.FAILED and role_now(plan) is Role.EVALUATION
 
 
 def add_fix(tx: Tx, ids: Ids, plan: Plan, commands: Sequence[GateCommand], whole: Whole) -> Task:
-    """Give the plan one more task, with what was found as its description, and let it run.
+    """Give the plan one more task, with the failure as its description, and let it run.
 
-    One for all that failed: what fails on the same tree mostly has the same cause, and two agents would collide there.
+    One task for all failures: on the same tree they mostly have the same cause, and two agents would collide
+    there.
     """
     cycle = plan.fix_cycles + 1
     tasks = tx.find(Task, plan_id=plan.id)
@@ -534,7 +537,7 @@ def add_fix(tx: Tx, ids: Ids, plan: Plan, commands: Sequence[GateCommand], whole
 
 
 def adopt(tx: Tx, plan: Plan, unseen: Sequence[str]) -> None:
-    """Let the evaluation that a plan ends with be its verification, with the runs of what was held out."""
+    """Make the evaluation that a plan ends with its verification, with the runs of held-out checks."""
     for run_id in filter(None, (plan.verify_run_id, *unseen)):
         run = tx.get(Run, run_id)
         if run is not None and run.role is Role.EVALUATION:

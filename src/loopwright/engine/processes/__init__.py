@@ -1,4 +1,4 @@
-"""Starting and driving one process: its sandbox, its environment, its secrets, the disk it needs.
+"""Start and drive one process: its sandbox, its environment, its secrets, the disk space that it needs.
 
-Not here: what is made of its result: gates (`engine.gates`) and attempts (`engine.attempt`).
+Not here: what follows from its result: gates (`engine.gates`) and attempts (`engine.attempt`).
 """

@@ -1,4 +1,4 @@
-"""Installing a project's dependencies once for all the workspaces that need the same ones."""
+"""Install a project's dependencies once for all workspaces that need the same ones."""
 
 import logging
 import platform
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 async def lay_dependencies(
     world: World, repository: Repository, project: Project, plan: Plan, sha: str, tree: Path
 ) -> bool:
-    """Copy the dependencies of a commit into its tree, if they are here; return whether they are in it now."""
+    """Copy the dependencies of a commit into its tree, if they are cached; return whether they are in it now."""
     key = await _key(world, repository, project, plan, sha)
     return key is not None and await _laid(world, repository, plan, key, sha, tree)
 
@@ -34,11 +34,11 @@ async def install_dependencies(
     fresh: bool,
     install: Callable[[], Awaitable[Failed | None]],
 ) -> bool | Failed:
-    """Copy the dependencies of a commit into its tree, or install them there and keep them for other trees.
+    """Copy the dependencies of a commit into its tree, or install them there and cache them for other trees.
 
-    They are kept only from trees of the plan branch: what has not landed decides nothing for others. And only from a
-    `fresh` tree: elsewhere it cannot be told what the command made and what was there. Return whether they are in the
-    tree now, or how installing them failed.
+    Only trees of the plan branch fill the cache: work that has not landed must not affect others. And only a
+    `fresh` tree: elsewhere the command's files cannot be told from existing ones. Return whether they are in
+    the tree now, or how installing them failed.
     """
     key = await _key(world, repository, project, plan, sha)
     if key is None or world.dependencies is None:

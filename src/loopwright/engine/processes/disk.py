@@ -17,12 +17,14 @@ from loopwright.ports import Tx
 _FIRST_S: Final = 1.0
 _LAST_S: Final = 30.0
 _REST: Final = 50
-"""The folders of a run are measured sooner at first, then at this pace, and never for more than a fiftieth of the
-time: counting a large workspace takes a while."""
+"""The folders of a run are measured sooner at first, then at this interval.
+
+Measuring never uses more than a fiftieth of the time, because counting a large workspace takes a while.
+"""
 
 
 class RoomWatch:
-    """Looks from time to time how much the folders of a run take."""
+    """Measures from time to time how much disk space the folders of a run use."""
 
     def __init__(self, world: World, *folders: Path) -> None:
         self._room = world.room
@@ -32,7 +34,7 @@ class RoomWatch:
         """Why the run has to stop; empty while it may continue."""
 
     async def until_over(self) -> None:
-        """Wait until the run has taken more room than it may."""
+        """Wait until the run has used more space than it may."""
         pace = _FIRST_S
         if not self._room.is_limited:
             await asyncio.Event().wait()
@@ -44,16 +46,16 @@ class RoomWatch:
             pace = max(min(2 * pace, _LAST_S), took * _REST)
 
 
-# Sees to it that there is room on the disk: nothing is started without it.
+# Checks that the disk has free space: nothing starts without it.
 
 log = logging.getLogger(__name__)
 
 _LOOK_S: Final = 5.0
-"""How often it is looked whether there is room again."""
+"""How often it is checked whether there is space again."""
 
 
 async def until_room(world: World, plan: Plan, interrupt: asyncio.Event) -> None:
-    """Wait until another agent may start, or until the leg is to stop; say so once for all that wait."""
+    """Wait until another agent may start, or the leg should stop; report it once for all that wait."""
     room = world.room
     while lacking := room.lacking():
         if interrupt.is_set():

@@ -1,4 +1,4 @@
-"""The files of held-out checks: kept by their hash in the home, and laid over the tree that a gate judges."""
+"""The files of held-out checks: stored by their hash in the home, and put into the tree that a gate checks."""
 
 import hashlib
 import shutil
@@ -11,7 +11,7 @@ from loopwright.engine.rows.world import HomePaths
 
 
 def keep(paths: HomePaths, contents: Mapping[str, bytes]) -> None:
-    """Put the contents of held-out files, by their hash, where no agent's workspace is."""
+    """Store the contents of held-out files, by their hash, outside all agents' workspaces."""
     folder = paths.held_out()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     for sha256, content in contents.items():
@@ -21,12 +21,12 @@ def keep(paths: HomePaths, contents: Mapping[str, bytes]) -> None:
 
 
 def missing(paths: HomePaths, files: Sequence[HeldFile]) -> list[str]:
-    """Return the paths of those that are not in this home as they were submitted."""
+    """Return the paths of files that are missing or changed in this home."""
     return [file.path for file in files if _kept(paths, file) is None]
 
 
 def lay(paths: HomePaths, project: Path, files: Sequence[HeldFile]) -> None:
-    """Lay held-out files over a fresh tree; what the work has in their place, links too, makes room for them."""
+    """Put held-out files into a fresh tree; they replace the work's files at these paths, links too."""
     for file in files:
         content = _kept(paths, file)
         if content is None:

@@ -16,9 +16,9 @@ _FIRST_PORT: Final = 20_000
 _PORT_COUNT: Final = 10
 """How many ports each attempt has, so that test servers do not collide."""
 _ATTEMPT_RANGES: Final = 500
-"""More than ever live on one host: the ranges above belong to the gates of whole plans."""
+"""More than any host needs: the ranges above belong to the gates of whole plans."""
 _HIGHEST_PORT: Final = 32_000
-"""Below the ports that systems hand out by themselves."""
+"""Below the ports that systems assign by themselves."""
 
 CACHES: Final[Mapping[str, str]] = {
     "PIP_CACHE_DIR": "pip",
@@ -28,31 +28,31 @@ CACHES: Final[Mapping[str, str]] = {
     "GOCACHE": "go-build",
     "GOMODCACHE": "go-mod",
 }
-"""Tools that would otherwise fill a cache per workspace, with the folder they share."""
+"""Tools that would otherwise fill a cache per workspace, with the folder that they share."""
 
 GATE_CACHES: Final[Mapping[str, str]] = {"GOCACHE": "go-build", "MYPY_CACHE_DIR": "mypy"}
-"""Compiler caches whose content decides what a gate sees: a gate shares none of them with agents."""
+"""Compiler caches whose content affects what a gate sees: a gate shares none of them with agents."""
 
 
 def gate_cache_values(cache: Path) -> dict[str, str]:
-    """Return the variables that have compilers use a folder as their cache."""
+    """Return the variables with which compilers use a folder as their cache."""
     return {name: str(cache / folder) for name, folder in GATE_CACHES.items()}
 
 
 def private_cache(tree: Path) -> Path:
-    """Return the folder of the compiler caches that only the gate in this tree uses; it goes with the tree."""
+    """Return the folder of the compiler caches of the gate in this tree alone; it is removed with the tree."""
     # No test runner or linter reads `.git`.
     return tree / ".git" / "loopwright-cache"
 
 
 def cache_folder(world: World, plan: Plan) -> Path:
-    """Return the folder of the caches that runs share: what is contained shares them with its own project only."""
+    """Return the folder of the caches that runs share: a sandboxed run shares them with its own project only."""
     contained = world.sandbox().level is not Containment.NONE
     return world.paths.cache() / plan.project_id if contained else world.paths.cache()
 
 
 def attempt_values(world: World, plan: Plan, attempt: Attempt | None, *, key: str = "") -> dict[str, str]:
-    """Return the variables that keep parallel attempts out of each other's way; `key` is what people call the task."""
+    """Return the variables that keep parallel attempts apart; `key` is the user's name for the task."""
     values: dict[str, str] = {}
     if world.caches:
         values |= {name: str(cache_folder(world, plan) / folder) for name, folder in CACHES.items()}
@@ -81,20 +81,20 @@ def _plan_port_base(plan: Plan) -> int:
 
 
 def files_to_copy(project: Project, plan: Plan) -> tuple[str, ...]:
-    """Return the patterns of untracked files that the plan needs, as seen from the top of the repository."""
+    """Return the patterns of untracked files that the plan needs, relative to the top of the repository."""
     return below(project.subfolder, plan.policy.copy_files)
 
 
 def below(folder: str, patterns: Sequence[str]) -> tuple[str, ...]:
-    """Return patterns of a folder as seen from the top of its repository."""
-    # The folder is meant literally, whatever characters it has.
+    """Return patterns of a folder, relative to the top of its repository."""
+    # The folder's name is literal, whatever characters it has.
     literal = re.sub(r"([*?\[\\])", r"\\\1", folder)
     return tuple(str(PurePosixPath(literal) / pattern) for pattern in patterns)
 
 
 def free_port_base(tx: Tx, host_id: str) -> int:
     """Return the lowest port range that no living attempt on this host has."""
-    # One that is still queued has no ports, and there may be thousands of them.
+    # A queued attempt has no ports, and there may be thousands of them.
     live = tx.find(Attempt, host_id=host_id, state=LIVE_ATTEMPT - {AttemptState.QUEUED})
     taken = {attempt.port_base for attempt in live}
     base = _FIRST_PORT

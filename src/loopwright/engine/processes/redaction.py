@@ -1,7 +1,7 @@
-"""Takes secrets out of what is put together from an agent's words or work, before any of it is stored.
+"""Remove secrets from text that is assembled from an agent's words or work, before any of it is stored.
 
-Each line is clean when it is recorded. But an agent may say a secret in pieces, a few letters to a line, which only its
-adapter joins; and what it wrote into a file shows up in a diff.
+Each recorded line is already redacted. But an agent may print a secret in pieces, a few letters per line,
+which only its adapter joins; and what it wrote into a file appears in a diff.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Clean = Callable[[str], str]
 
 
 def concealed(ended: Ended, clean: Clean) -> Ended:
-    """Return how a run ended, without secrets in anything that it said."""
+    """Return how a run ended, without secrets in its texts."""
     result = ended.result
     if result is None:
         return ended
@@ -36,17 +36,17 @@ def concealed(ended: Ended, clean: Clean) -> Ended:
 
 
 def concealing(listener: Listener, clean: Clean) -> Listener:
-    """Return a listener that hands on what is said without secrets in it."""
+    """Return a listener that passes events on without secrets."""
 
     def listen(event: AgentEvent) -> None:
-        # A line that was not understood is told as it was recorded, which is clean.
+        # A line that was not understood is passed on as it was recorded, which is redacted.
         listener(event if event.kind == "Raw" else replace(event, text=clean(event.text)))
 
     return listen
 
 
 def without_secrets(world: World, plan: Plan, attempt: Attempt, text: str) -> str:
-    """Return a text about an attempt's work without what its agent was given to keep for itself."""
+    """Return a text about an attempt's work without the secrets that its agent was given."""
     account = account_named(world.accounts, attempt.agent, attempt.account)
     given = account.variables if account else {}
     env = world.environment(plan, Invocation(argv=(), renamed=given), {})

@@ -1,4 +1,4 @@
-"""Driving one process: start it or find it again, listen to it, and learn how it ended."""
+"""Drive one process: start it or find it again, listen to it, and find out how it ended."""
 
 import asyncio
 import json
@@ -40,21 +40,21 @@ Reason = Callable[[], Coroutine[Any, Any, object]]
 
 
 class Excess(Protocol):
-    """Watches over something that a process may take only so much of."""
+    """Watches a process that may use only a limited amount of something."""
 
     why: str
     """Why it has to stop; empty while it may continue."""
 
     async def until_over(self) -> None:
-        """Wait until it has taken too much."""
+        """Wait until it has used too much."""
 
 
 _STEPS: Final = ("ToolStart", "ToolEnd", "FileChange")
-"""Events with which an agent does something; all else is talk."""
+"""Events with which an agent does something; all others are text."""
 _MOST_STEPS: Final = 50_000
 
 INTERRUPT = 10**9
-"""Numbers of writes that no folding makes, so that they never meet those of one that does."""
+"""Numbers of writes that folding never uses, so that they never collide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,16 +63,16 @@ class Ended:
 
     exit: Exit
     interrupted: bool
-    """It was ended because a person asked for it, not by itself."""
+    """Whether it was ended at the user's request, not by itself."""
     result: AgentResult | None = None
     denial: str = ""
-    """What its sandbox refused it, as far as its last words tell: the path, and the setting that allows it."""
+    """What its sandbox denied, as far as its last output says: the path, and the setting that allows it."""
     over: Over | None = None
-    """Why it was ended, if that was because it has cost as much as it may."""
+    """Why it was ended, if it reached its cost limit."""
     excess: str = ""
-    """Why it was ended, if that was because it took too much room on the disk."""
+    """Why it was ended, if it used too much disk space."""
     discovered: tuple[Noticed, ...] = ()
-    """Work that it found and left to others."""
+    """Work that it found and did not do."""
 
 
 def agent_spec(
@@ -85,7 +85,7 @@ def agent_spec(
     secrets: tuple[str, ...] = (),
     home: HomeView | None = None,
 ) -> RunSpec:
-    """Return how the process of an agent is to be kept."""
+    """Return how to start the process of an agent."""
     grace = [one for one in (invocation.done_grace_s, limits.done_grace) if one is not None]
     return RunSpec(
         run_id=run_id,
@@ -118,10 +118,10 @@ async def drive_agent(
     quota: QuotaWatch | None = None,
     excess: Excess | None = None,
 ) -> Ended:
-    """Start the agent or adopt the one that is running, fold its whole output, and judge its end.
+    """Start the agent or adopt the running one, fold its whole output, and judge its end.
 
-    Folding starts from the first line every time: the codec is pure, so an adopting worker comes to the
-    same state, and its numbered answers are written at most once.
+    Folding starts from the first line every time: the codec is pure, so an adopting worker reaches the same
+    state, and its numbered answers are written at most once.
     """
     await _settle_lost(keepers, spec.directory)
     await keepers.start(spec)
@@ -136,7 +136,7 @@ async def drive_agent(
             folded = agent.fold(state, line)
             state = folded.state
             said_done = said_done or bool(says_done and line.stream == "out" and says_done.search(line.text))
-            # New input asks for more work, so what was said before is no longer the last word.
+            # New input asks for more work, so the earlier last message is no longer the last one.
             said_done = said_done and not any(folded.writes)
             for event in folded.events:
                 heard(event)
@@ -153,9 +153,9 @@ async def drive_agent(
                 await keepers.write(spec.directory, written, "", close=True)
 
     async def stop() -> None:
-        """Ask it in its own words first, where it has some: then it tells what it did and what that cost."""
+        """Ask the agent to stop by its protocol first, if it has a way: then it reports its work and the cost."""
         words = agent.interrupt(state) if "interrupt" in able(agent, request.options) else ()
-        # Its stdin may be closed by now, because it came to its end in this exact moment.
+        # Its stdin may be closed by now, because it ended in this exact moment.
         with suppress(CannotRun):
             for n, text in enumerate(words, INTERRUPT):
                 await keepers.write(spec.directory, n, text)
@@ -172,17 +172,15 @@ async def drive_agent(
     if (judged := exit_to_judge(end, said_done=said_done)) is not None:
         result = agent.result(state, judged)
         if not result.claimed and end.ended_by in ("idle", "deadline"):
-            result = agent.result(
-                state, end
-            )  # its last word answers the limit's interrupt: it had not finished
+            result = agent.result(state, end)  # its last message answers the interrupt: it had not finished
     if result is not None and result.failure is Failure.AUTH and end.login_renewed:
-        # Two renewed it at the same moment, which makes the old one void, and this run was the second.
+        # Two renewed it at the same moment, which invalidates the old one, and this run was the second.
         result = replace(result, failure=Failure.LOGIN_RENEWED)
     if excess is not None and why == excess.until_over:
         return Ended(exit=end, interrupted=False, result=result, excess=excess.why)
     cancelled = result is not None and result.failure is not None and RULES[result.failure].stopped
     if interrupted and end.ended_by != "asked":
-        # What had ended by itself before it was asked to is finished work, however late we hear of it.
+        # An agent that ended by itself before it was asked to has finished its work, however late we see that.
         interrupted = cancelled
     # Asked again, because the worker that stopped it over its cost may have died since.
     if result and cancelled and not interrupted and spending and await spending.was_over():
@@ -192,7 +190,7 @@ async def drive_agent(
 
 
 def exit_to_judge(end: Exit, *, said_done: bool) -> Exit | None:
-    """Return the end that an agent's result is judged by; None when its keeper was lost before it said it is done.
+    """Return the end by which an agent's result is judged; None if its keeper was lost before it reported success.
 
     Finished work is judged whatever ended the process afterwards, like that of an agent that does not exit.
     """
@@ -241,7 +239,7 @@ async def _until_end(
     reasons: Sequence[Reason],
     stop: Callable[[], Coroutine[None, None, None]],
 ) -> tuple[Exit, Reason | None]:
-    """Wait for the end; return the first of the reasons to stop for which it was asked to before that was known."""
+    """Wait for the end; return the first reason for which it was asked to stop before its end was known."""
     listening = asyncio.ensure_future(listen())
     stopping = {asyncio.ensure_future(reason()): reason for reason in reasons}
     try:
@@ -262,7 +260,7 @@ async def _until_end(
 
 
 class Progress:
-    """Writes what an agent is doing now into its run directory: for people and the monitor, without a transaction."""
+    """Writes an agent's current activity into its run directory, for the user and the monitor."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / "progress.json"
@@ -296,11 +294,11 @@ class Progress:
             draft.write_text(json.dumps(now))
             draft.replace(self._path)
         except OSError:
-            # Progress is a courtesy: a full disk must not end the run over it.
+            # Progress is optional: a full disk must not end the run.
             return
 
     def _count(self, event: AgentEvent) -> None:
-        """Count what the agent does that it has not done before, and errors that repeat."""
+        """Count new actions of the agent, and repeated errors."""
         text = masked(event.text)
         if len(self._new) < _MOST_STEPS:
             self._new.add(crc32(f"{event.kind} {text} {event.data.get('input', '')}".encode()))

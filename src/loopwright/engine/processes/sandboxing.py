@@ -1,4 +1,7 @@
-"""Putting what a run starts into a sandbox. The keeper stays outside, and so does what runs and records a gate."""
+"""Put the processes of a run into a sandbox.
+
+The keeper stays outside, and so does what runs and records a gate.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,19 +21,19 @@ from loopwright.engine.rows.world import World
 from loopwright.ports import AgentRequest, GateRequest, NoSandbox, Reach, RunSpec, Sandbox
 
 _PERHAPS_DENIED: Final = frozenset({Failure.AGENT_ERROR, Failure.TOOL, Failure.CRASH, Failure.CANNOT_START})
-"""Failures that a refusal of the sandbox can look like."""
+"""Failures that a denial of the sandbox can cause."""
 _LAST_BYTES: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walls:
-    """The sandbox of one run, and what can be reached in it."""
+    """The sandbox of one run, and what it can reach."""
 
     sandbox: Sandbox
     reach: Reach
 
     def denial(self, output: Sequence[str]) -> str | None:
-        """Return which refusal of the sandbox these last words complain of."""
+        """Return the sandbox denial that this output complains about."""
         return self.sandbox.denial(output, self.reach)
 
 
@@ -45,7 +48,7 @@ def needed_sandbox(world: World, plan: Plan) -> Sandbox:
 
 
 def sandbox_of(world: World, plan: Plan, run: Run, directory: Path | None = None) -> Sandbox:
-    """Return the sandbox that a run has, or is to have: one that has begun keeps its own.
+    """Return the sandbox that a run has, or will have: a run that has begun keeps its own.
 
     `directory` is where its process is kept, unless that is the run's own.
     """
@@ -67,7 +70,7 @@ def sandbox_of(world: World, plan: Plan, run: Run, directory: Path | None = None
 
 
 async def with_denial(world: World, walls: Walls, ended: Ended) -> Ended:
-    """Return whether an agent failed because of what its sandbox refused it; one that ended well got by without."""
+    """Return whether an agent failed because its sandbox denied something; a successful agent did not need it."""
     result = ended.result
     if walls.sandbox.level is Containment.NONE or result is None or ended.interrupted:
         return ended
@@ -80,7 +83,7 @@ async def with_denial(world: World, walls: Walls, ended: Ended) -> Ended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """What every run of a project may reach besides its own things."""
+    """What every run of a project can reach besides its own files."""
 
     borrowed: tuple[Path, ...] = ()
     caches: tuple[Path, ...] = ()
@@ -92,7 +95,7 @@ class Shared:
 async def shared_by(
     world: World, project: Project, plan: Plan, sandbox: Sandbox, *, also: Path | None = None
 ) -> Shared:
-    """Return what a contained run shares with others, `also` one more cache; nothing where nothing contains it."""
+    """Return what a contained run shares with others, `also` one more cache; None without a sandbox."""
     if sandbox.level is Containment.NONE:
         return Shared()
     caches = (cache_folder(world, plan),) if world.caches else ()
@@ -110,7 +113,7 @@ async def shared_by(
 def contain_agent(
     sandbox: Sandbox, spec: RunSpec, request: AgentRequest, shared: Shared
 ) -> tuple[RunSpec, Walls]:
-    """Return how an agent is to be kept inside a sandbox: it writes its workspace, unless it may only read."""
+    """Return how to start an agent in a sandbox: it can write its workspace, unless it may only read."""
     only_reads = request.permissions.access is Access.READ_ONLY
     own = () if only_reads else (request.workspace,)
     noted = NOTED_BY_TOOLS if request.tools else ()
@@ -133,7 +136,7 @@ def contain_agent(
     walls = Walls(sandbox=sandbox, reach=reach)
     if not prefix:
         return spec, walls
-    # What it says by its tools is appended to files that have to be there to be let in.
+    # Its tools append to files that have to exist to be visible in the sandbox.
     files = {**spec.files, **dict.fromkeys(noted, "")}
     return replace(spec, argv=(*prefix, *spec.argv), files=files, contained=True), walls
 
@@ -141,7 +144,7 @@ def contain_agent(
 def contain_gate(
     sandbox: Sandbox, request: GateRequest, workspace: Path, shared: Shared
 ) -> tuple[GateRequest, Walls]:
-    """Return how a gate's commands are to be run inside a sandbox, one after the other."""
+    """Return how to run a gate's commands in a sandbox, one after the other."""
     reach = Reach(
         directory=request.directory,
         cwd=request.tree,

@@ -1,4 +1,4 @@
-"""Giving a plan that is under way one more task."""
+"""Add tasks to a running plan."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,11 +27,11 @@ def add_task(
 ) -> Task:
     """Add a task, and let it run where the plan does.
 
-    One that is marked as blocked waits for a person, and so does one that would have been refused with a whole plan:
-    `against` is what speaks against it.
+    A task that is marked as blocked waits for the user, and so does one that would have been refused with a
+    whole plan: `against` has the objections.
     """
     held = item.mark is Mark.BLOCKED or bool(against)
-    # Only what the plan started with can permit something: an agent may have written what was added since.
+    # Only what the plan started with can permit something: an agent may have written later additions.
     item = replace(item, may_change=())
     row = task_row(ids(Kind.TASK), plan, item, position=position, now=tx.now())
     task = replace(row, origin=origin)
@@ -63,11 +63,11 @@ def add_task(
 
 
 FIRST = -1
-"""The priority of what its source says was under way, or next, when a plan was made of it: it goes before others."""
+"""The priority of an item that its source marks as in progress, or next, when a plan is made: it goes first."""
 
 
 def task_row(id: str, plan: Plan, task: PlannedTask, *, position: int, now: datetime) -> Task:
-    """Return the row of a planned task, without what it waits for; one that is marked as blocked waits for a person."""
+    """Return the row of a planned task, without its dependencies; a task marked as blocked waits for the user."""
     held = task.mark is Mark.BLOCKED
     most = task.max_attempts or plan.policy.max_attempts
     before = min(task.attempts, most)
@@ -78,7 +78,7 @@ def task_row(id: str, plan: Plan, task: PlannedTask, *, position: int, now: date
         title=task.title,
         description=task.description,
         criteria=task.criteria,
-        # Nothing of a manual step is in the tree: no command judges it.
+        # A manual step leaves nothing in the tree: no command checks it.
         acceptance=() if task.manual else task.acceptance,
         held_out=() if task.manual else task.held_out,
         approved=task.may_change,
@@ -101,7 +101,7 @@ def task_row(id: str, plan: Plan, task: PlannedTask, *, position: int, now: date
         status=TaskState.ERROR if held else TaskState.CREATED,
         reason=held_because(task.reason) if held else "",
         attempts=before,
-        # A new request starts new tries, however often it was tried before.
+        # A new request restarts the attempts, however often it was tried before.
         max_attempts=max(most, before + 1),
         agent=task.agent,
         model=task.model,

@@ -1,4 +1,4 @@
-"""What is known of the attempts at one task."""
+"""What is known about the attempts at one task."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ def tries_before(tx: Tx, attempt: Attempt) -> tuple[Try, ...]:
 
 
 def diagnosis_of(tx: Tx, task: Task) -> Diagnosis | None:
-    """Return why a task most likely failed; None where that is known, or nothing failed."""
+    """Return why a task most likely failed; None if that is known, or nothing failed."""
     if task.failure in ASKS:
         return None
     attempts = tx.find(Attempt, task_id=task.id)
@@ -37,7 +37,7 @@ def diagnosis_of(tx: Tx, task: Task) -> Diagnosis | None:
 
 
 def note_failure(tx: Tx, ids: Ids, plan: Plan, attempt: Attempt) -> AttemptFailure | None:
-    """Record how an attempt failed, masked; None where it did not fail by itself."""
+    """Record how an attempt failed, masked; do nothing if it did not fail by itself."""
     found = failed_tries([attempt], _said(_runs(tx, [attempt], Role.IMPLEMENTER)))
     if not found:
         return None
@@ -72,7 +72,7 @@ def _said(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def _verdicts(runs: Sequence[Run]) -> dict[str, Verdict]:
-    """Return what the gate found on each attempt: the newest verdict against it, else the newest one."""
+    """Return the gate's verdict on each attempt: the newest failure, else the newest verdict."""
     found = [(run.attempt_id, run.verdict) for run in runs if run.attempt_id and run.verdict is not None]
     failed = [(of, one) for of, one in found if one.status is VerdictStatus.FAILED]
     return {**dict(found), **dict(failed)}

@@ -1,4 +1,4 @@
-"""What counts for a limited token: the loops and plans that were created with it, and what they cost."""
+"""What is charged to a limited token: the loops and plans that were created with it, and their cost."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from loopwright.ports import Tx
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenSpending:
-    """What everything that is charged to a token has cost, and what it may cost."""
+    """The cost of everything that is charged to a token, and its limit."""
 
     token: Token
     limit: int
@@ -30,7 +30,7 @@ class TokenSpending:
 
 
 def chain_of(tx: Tx, token_id: str) -> tuple[Token, ...]:
-    """Return a token and the limited ones that it was made with."""
+    """Return a token and the limited tokens that created it."""
     found: list[Token] = []
     known = tx.get(Token, token_id)
     while known is not None:
@@ -40,7 +40,7 @@ def chain_of(tx: Tx, token_id: str) -> tuple[Token, ...]:
 
 
 def plans_of_token(tx: Tx, token_id: str) -> list[Plan]:
-    """Return the plans that count for a token: created with it, or with a token that was made with it."""
+    """Return the plans that are charged to a token: created with it, or with a token that it created."""
     family, last = {token_id}, {token_id}
     while last:
         last = {one.id for one in tx.find(Token, maker_id=last)} - family
@@ -76,14 +76,14 @@ def _tightest(tx: Tx, tokens: Iterable[str]) -> TokenSpending | None:
 
 
 def depth_in(tx: Tx, plan_id: str) -> int | None:
-    """Return how many levels of loops the agents of a plan may create; None if no token says."""
+    """Return how many levels of loops the agents of a plan may create; None if no token limits it."""
     return min(
         (one.depth for one in tx.find(Charge, subject_id=plan_id) if one.depth is not None), default=None
     )
 
 
 def bounds_of_loop(tx: Tx, loop: Loop) -> Bounds | None:
-    """Return the bounds under which a loop starts: of who asked for it, else of what it was created with."""
+    """Return the bounds under which a loop starts: those of the start request, else of its creation."""
     asked = (loop.start or {}).get("bounds")
     if asked is not None:
         return Bounds(**asked)
@@ -159,7 +159,7 @@ def charge(tx: Tx, bounds: Bounds | None, subject_id: str) -> None:
 
 
 def inherit_charges(tx: Tx, plan: Plan) -> None:
-    """Charge a plan to what its loop, and the plan that it was made for, are charged to."""
+    """Charge a plan to the tokens of its loop, and of the plan that it was made for."""
     for one in tx.find(Charge, subject_id=[plan.loop_id, *filter(None, [plan.made_for])]):
         _insert(tx, one.token_id, plan.id, one.depth)
 

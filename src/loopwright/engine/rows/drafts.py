@@ -1,4 +1,4 @@
-"""Drafts that an agent writes: find those that wait for it, and note what came of it."""
+"""Drafts that an agent writes: find those that wait for it, and record the result."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def unwritten(tx: Tx) -> list[Plan]:
 
 
 def fail_generation(tx: Tx, plan_id: str, reason: str) -> None:
-    """End a draft whose tasks could not be written; one that a person cancelled stays cancelled."""
+    """End a draft whose tasks could not be written; a draft that the user cancelled stays cancelled."""
     plan = tx.get(Plan, plan_id)
     if plan is None or plan.status is not PlanState.DRAFT or is_written(plan):
         return
@@ -37,7 +37,7 @@ def fail_generation(tx: Tx, plan_id: str, reason: str) -> None:
 
 
 def run_by_itself(tx: Tx, plan: Plan, loop: Loop, actor: str) -> Loop:
-    """Dispatch a draft that was just written, if no person has to and nothing speaks against it."""
+    """Dispatch a draft that was just written, if the user need not and there is no objection."""
     ready = loop.state is LoopState.IDLE and plan.evaluation.get("passed")
     if plan.policy.autonomy == "auto" and ready:
         return move_loop(tx, loop, LoopState.RUNNING, "loop_started", actor)
@@ -45,7 +45,7 @@ def run_by_itself(tx: Tx, plan: Plan, loop: Loop, actor: str) -> Loop:
 
 
 def refuse_unwritten(plan: Plan) -> None:
-    """Refuse to do something with a draft before its tasks are there."""
+    """Refuse an action on a draft before its tasks exist."""
     if plan.status is PlanState.DRAFT and not is_written(plan):
         raise Refused(
             "an agent is still writing the tasks of this plan",
@@ -55,7 +55,7 @@ def refuse_unwritten(plan: Plan) -> None:
 
 
 def goal_again(plan: Plan) -> str:
-    """Return the goal of a plan that is planned again, with what it failed on."""
+    """Return the goal of a plan that is planned again, with the reason of its failure."""
     goal = str((plan.wish or {}).get("goal") or plan.title)
     if plan.status is PlanState.FAILED and plan.reason:
         return f"{goal}\n\nAn earlier plan for this goal failed: {plan.reason}"

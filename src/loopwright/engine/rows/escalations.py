@@ -1,4 +1,4 @@
-"""A task that the machine has given up is a question to a person, for which nothing waits."""
+"""Escalations: questions to the user about tasks that failed for good, for which nothing waits."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ from loopwright.ports import Ids, Tx
 
 
 def escalate(tx: Tx, ids: Ids, plan: Plan, task: Task, attempt: Attempt, actor: str) -> None:
-    """Ask a person what becomes of a task that is not tried again.
+    """Ask the user what to do about a task that is not tried again.
 
-    It has no deadline, at which a default is taken: leaving the task as it is holds already, and nothing is kept
-    waiting. Who has not answered a question of the task is not asked once more, and a plan that only answers its
-    command line is asked for again by the same command.
+    The question has no deadline with a default: the task already stays as it is, and nothing waits. An
+    unanswered question of the task is not repeated. A plan that only answers its command line has none,
+    because the same command requests it again.
     """
     if plan.policy.answer is not None or task.failure is Failure.UNANSWERED:
         return
@@ -43,7 +43,7 @@ def escalate(tx: Tx, ids: Ids, plan: Plan, task: Task, attempt: Attempt, actor: 
 
 
 def open_ones(tx: Tx, *, plan_id: str = "", task_id: str = "") -> list[Question]:
-    """Return what is asked about tasks that were given up, of a plan or of one task."""
+    """Return the open escalations of a plan or of one task."""
     of: dict[str, Any] = {"task_id": task_id} if task_id else {"plan_id": plan_id}
     where = {"kind": KIND, "key": GIVEN_UP, "state": QuestionState.OPEN, **of}
     return tx.find(Question, order_by=("created_at",), **where)

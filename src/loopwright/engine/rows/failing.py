@@ -1,4 +1,4 @@
-"""What follows for a task when an attempt at it did not land: another one, a healing step, or a person."""
+"""What follows for a task when its attempt did not land: another attempt, a healing step, or the user."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -89,7 +89,7 @@ def fail_attempt(
             task = replace(task, attempts=after.attempts)
             if may_heal(plan, task, failed) and (found := diagnosis_of(tx, task)) is not None:
                 healing.fail_open(tx, plan, task)
-                # What only answered was not judged: what failed before it still holds.
+                # An attempt that only answers was not judged: the earlier failure still holds.
                 told = evidence if counts and ended.healing not in CONSULTS else ended.evidence
                 if healed := next_healing(tx, ids, plan, task, ended, found, evidence=told, facts=facts):
                     return healed
@@ -100,11 +100,11 @@ def fail_attempt(
             about |= {"signature": noted.signature} if noted else {}
             return give_up(tx, ids, plan, task, ended, text, about=about, facts=facts)
         case Again(at=at):
-            # What a machine fault left behind teaches nothing: the earlier evidence still holds.
+            # A problem of the machine teaches nothing: the earlier evidence still holds.
             told = evidence if counts else ended.evidence
             task, because = hand_on(tx, plan, task, ended, failed.failure)
             n = ended.n + 1
-            # Only faults of a machine or a service come here within a healing step: it gets its attempt again.
+            # Within a healing step only problems of a machine or a service get here: it gets its attempt again.
             following = new_attempt(
                 tx,
                 ids,
@@ -132,7 +132,7 @@ def fail_attempt(
 def _after(
     tx: Tx, plan: Plan, task: Task, ended: Attempt, failed: Failed, chance: float
 ) -> tuple[After, rounds.Stop | None]:
-    """Decide what follows a failed attempt: by its own rules where it was a round of a loop."""
+    """Decide what follows a failed attempt: by the rules of loops for a round."""
     after = after_failure(task, failed, plan.policy, now=tx.now(), chance=chance)
     if not rounds.loops(plan, task):
         return after, None
@@ -141,7 +141,7 @@ def _after(
 
 
 def _wait_again(tx: Tx, ids: Ids, plan: Plan, task: Task, ended: Attempt, waits: Mapping[str, Any]) -> Task:
-    """Let a task wait for what it needs after all: what it did without that uses up no attempt."""
+    """Let a task wait for its failed dependencies again: the try without them uses up no attempt."""
     following = new_attempt(tx, ids, plan, task, n=ended.n + 1)
     about: dict[str, Any] = {"failure": (ended.failure or Failure.GATE).value, "n": following.n}
     return move_task(
@@ -161,7 +161,7 @@ def next_healing(
     facts: Mapping[str, Any] = MappingProxyType({}),
     advice: str = "",
 ) -> Task | None:
-    """Begin the next healing step for a task that failed for good; None where a person has to decide."""
+    """Begin the next healing step for a task that failed for good; None if the user has to decide."""
     begun = healing.begin(tx, ids, plan, task, found, n=ended.n + 1, evidence=evidence, advice=advice)
     if begun is None:
         return None
@@ -195,7 +195,7 @@ def give_up(
     about: Mapping[str, Any],
     facts: Mapping[str, Any] = MappingProxyType({}),
 ) -> Task:
-    """Leave a task to a person, and ask."""
+    """Leave a task to the user, and ask."""
     unverified = facts.get("failure", task.failure) is Failure.UNVERIFIED
     given_up = move_task(
         tx,
@@ -212,7 +212,7 @@ def give_up(
 
 
 def _likely_cause(tx: Tx, plan: Plan, task: Task, failure: Failure) -> str:
-    """Return why judged work failed again and again, in a sentence; empty where nothing like that happened."""
+    """Return why judged work failed repeatedly, in a sentence; empty if it did not."""
     judged = RULES[failure].level is Level.ATTEMPT
     if not judged or plan.policy.answer is not None or rounds.loops(plan, task):
         return ""
@@ -223,7 +223,7 @@ def _likely_cause(tx: Tx, plan: Plan, task: Task, failure: Failure) -> str:
 def _back_to_person(
     tx: Tx, ids: Ids, plan: Plan, task: Task, ended: Attempt, failed: Failed, evidence: str
 ) -> Task:
-    """Leave a task with the person whose work did not pass: that uses up no attempt of the machine."""
+    """Leave a task with the user whose work did not pass: that uses up no attempt of agents."""
     following = new_attempt(tx, ids, plan, task, n=ended.n + 1, evidence=evidence)
     about: dict[str, Any] = {"failure": failed.failure.value, "reason": failed.detail[:1000]}
     return move_task(

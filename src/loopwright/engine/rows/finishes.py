@@ -1,4 +1,4 @@
-"""The rows of a plan's end: begun by policy or by a person, moved by its table, each move told."""
+"""The rows of a plan's finish: begun by policy or the user, moved by its table, with an event for each move."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ _EVENTS: Final = {
 
 
 def begin(tx: Tx, ids: Ids, plan: Plan, how: str, actor: str = MACHINE, tasks: Sequence[Task] = ()) -> Finish:
-    """Record that a plan's result is to be merged or pushed; the next reconcile does it."""
+    """Record that a plan's result will be merged or pushed; the next reconcile does it."""
     now = tx.now()
     finish = Finish(
         id=ids(Kind.FINISH),
@@ -52,7 +52,7 @@ def begin(tx: Tx, ids: Ids, plan: Plan, how: str, actor: str = MACHINE, tasks: S
 
 
 def accept(tx: Tx, ids: Ids, command: Command) -> str:
-    """Take a plan's work over because a person says so: all of it, or some of its tasks."""
+    """Merge a plan's work because the user accepts it: all of it, or some of its tasks."""
     plan = tx.get(Plan, command.target)
     if plan is None:
         raise NotFound(f"there is no plan {command.target}", code="plan_not_found")
@@ -96,7 +96,7 @@ def _landed(tasks: Sequence[Task]) -> set[str]:
 
 
 def accepted(tx: Tx, plan_id: str) -> set[str]:
-    """Return the tasks of a plan that went in before."""
+    """Return the tasks of a plan that were merged before."""
     done = tx.find(Finish, plan_id=plan_id, state=FinishState.FINISHED)
     every = (
         {task.id for task in tx.find(Task, plan_id=plan_id)} if any(not one.tasks for one in done) else set()
@@ -105,7 +105,7 @@ def accepted(tx: Tx, plan_id: str) -> set[str]:
 
 
 def is_open(tx: Tx, plan_id: str) -> bool:
-    """Return whether a plan's end is being carried out."""
+    """Return whether a finish of a plan is running."""
     return tx.count(Finish, plan_id=plan_id, state=OPEN_FINISH) > 0
 
 
@@ -131,7 +131,7 @@ def commit_finish_leg(tx: Tx, finish: Finish) -> Leg:
 
 
 def call_off(tx: Tx, plan: Plan, actor: str) -> str:
-    """End what a plan's end is doing, because a person wants it stopped; empty when there is nothing."""
+    """Stop a running finish because the user wants it; return empty text if there is none."""
     for finish in tx.find(Finish, plan_id=plan.id, state=OPEN_FINISH):
         if finish.state is FinishState.LANDING:
             raise Refused(
@@ -160,7 +160,7 @@ def move_finish(
     """Move a finish by its table and record the event; with a fence, only if no other leg took it over."""
     current = mine(tx, finish.id, fence) if fence is not None else finish
     if current.state is not finish.state:
-        # The same leg may run twice: what the quicker one did is not done again.
+        # The same leg may run twice: the quicker one's work is not repeated.
         raise FenceLost(f"{finish.id} was carried on by a second run of the same leg")
     step("finish", FINISH, finish.id, current.state, target)
     over = {} if target in OPEN_FINISH else {"finished_at": tx.now()}
@@ -182,7 +182,7 @@ def move_finish(
 
 
 def mine(tx: Tx, finish_id: str, fence: int) -> Finish:
-    """Return an end that is still open and carried out by the leg with this fence, or raise."""
+    """Return an open finish of the leg with this fence, or raise."""
     current = need(tx.get(Finish, finish_id), "the finish")
     if current.fence != fence or current.state not in OPEN_FINISH:
         raise FenceLost(f"{finish_id} was taken over, or has ended")
@@ -191,7 +191,7 @@ def mine(tx: Tx, finish_id: str, fence: int) -> Finish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishView:
-    """One end of a plan, for people and programs."""
+    """One finish of a plan, for people and programs."""
 
     id: str
     how: str
@@ -214,7 +214,7 @@ class FinishView:
 
 
 def finish_views(tx: Tx, plan_id: str, keys: dict[str, str]) -> tuple[FinishView, ...]:
-    """Return the ends of a plan, the oldest first; `keys` are the names of its tasks."""
+    """Return the finishes of a plan, the oldest first; `keys` are the names of its tasks."""
     return tuple(
         FinishView(
             id=one.id,

@@ -19,9 +19,9 @@ from loopwright.engine.rows.queue import new_attempt
 from loopwright.ports import Ids, Tx
 
 _VERIFIED = frozenset({Outcome.VERIFIED, Outcome.VERIFIED_WITH_GAPS, Outcome.NO_CHANGE_PROVEN})
-"""Outcomes of a task that its checks passed."""
+"""Outcomes of a task with which its checks passed."""
 _MOST_MEASURED: Final = 500
-"""So many of a project's newest steps tell which ones heal nothing."""
+"""How many of a project's newest steps decide which kinds heal nothing."""
 _ANEW: dict[str, Any] = {"call_failures": 0, "races": 0, "failure_mark": ""}
 
 
@@ -36,7 +36,7 @@ class Begun:
 
     row: Healing
     attempt: Attempt
-    """The attempt that it gives the task."""
+    """The attempt that it starts for the task."""
     task: Task
     changes: Mapping[str, Any]
     """What changes on the task."""
@@ -45,7 +45,7 @@ class Begun:
 def begin(
     tx: Tx, ids: Ids, plan: Plan, task: Task, found: Diagnosis, *, n: int, evidence: str, advice: str = ""
 ) -> Begun | None:
-    """Begin the next step for a task that failed for good, with attempt `n`; None when a person has to decide."""
+    """Begin the next step for a task that failed for good, with attempt `n`; None if the user has to decide."""
     before = steps_of(tx, task.id)
     chosen = next_step(plan, task, found, {one.step for one in before}, _useless(tx, plan))
     if chosen is None:
@@ -84,13 +84,13 @@ def _useless(tx: Tx, plan: Plan) -> frozenset[HealStep]:
 
 
 def fail_open(tx: Tx, plan: Plan, task: Task) -> None:
-    """End the steps that are being tried for a task: it failed for good once more."""
+    """End the current steps of a task: it failed for good once more."""
     for one in tx.find(Healing, task_id=task.id, state=HealingState.TRYING):
         end(tx, plan, task, one, HealingState.FAILED)
 
 
 def bypass(tx: Tx, ids: Ids, task: Task) -> None:
-    """Let a task start without those that it needs and that failed, once."""
+    """Let a task start once without its failed dependencies."""
     plan = tx.get(Plan, task.plan_id)
     assert plan is not None, "a task has a plan"
     needed = tx.find(Task, id=task.depends_on)
@@ -122,7 +122,7 @@ def bypass(tx: Tx, ids: Ids, task: Task) -> None:
 
 
 def restore(tx: Tx, plan: Plan, task: Task) -> dict[str, Any] | None:
-    """Let a task wait again for what it was tried without; return what changes on it, None where nothing was."""
+    """Restore a task's dependencies after a bypass; return what changes on it, None if it had no bypass."""
     tried = tx.find(Healing, task_id=task.id, step=HealStep.BYPASS, state=HealingState.TRYING)
     if not tried:
         return None
@@ -163,7 +163,7 @@ def settle(tx: Tx, plan: Plan, task: Task, *, by_machine: bool) -> None:
 
 
 def end(tx: Tx, plan: Plan, task: Task, healing: Healing, state: HealingState) -> Healing:
-    """End a step, and say so."""
+    """End a step, and record it."""
     step("healing", HEALING, healing.id, healing.state, state)
     ended = tx.update(Healing, healing.id, expect={"state": healing.state}, state=state, ended_at=tx.now())
     told: dict[str, Any] = {"step": healing.step.value, "state": state.value, "cause": healing.cause.value}

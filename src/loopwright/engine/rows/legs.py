@@ -1,4 +1,4 @@
-"""What the leg of a plan's verification and that of its end have in common: how it begins, and how it is lost."""
+"""What the legs of a plan's verification and of its finish share: how they begin, and how they are lost."""
 
 import asyncio
 import logging
@@ -40,7 +40,7 @@ async def carry_on(
 DRIVEN = frozenset(
     {AttemptState.PREPARING, AttemptState.WORKING, AttemptState.CHECKING, AttemptState.LANDING}
 )
-"""States in which a leg carries an attempt on."""
+"""States in which a leg drives an attempt."""
 
 
 # The rows that a leg of an attempt works on.

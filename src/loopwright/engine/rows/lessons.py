@@ -1,4 +1,4 @@
-"""Lessons in the rows: told to attempts, measured by what becomes of these, and removed when they do not help."""
+"""Lessons as rows: given to attempts, measured by their results, and removed if they do not help."""
 
 from collections.abc import Collection, Sequence
 from datetime import timedelta
@@ -16,15 +16,15 @@ from loopwright.ports import Ids, Tx
 
 MACHINE: Final = "loopwright"
 LASTS: Final = timedelta(days=90)
-"""How long a lesson is told before a person has to add it again."""
+"""How long a lesson is used before the user has to add it again."""
 EXPIRED: Final = f"it ended after {LASTS.days} days; add it again if it is still true"
 _TOLD: Final = (LessonState.TRIED, LessonState.KEPT)
 _MOST: Final = 1_000
-"""So many failures of a project are looked at for what they have in common."""
+"""The most failures of a project that are compared."""
 
 
 def meant_for(tx: Tx, plan: Plan, task: Task, attempt: Attempt) -> list[tuple[Lesson, LessonUse | None]]:
-    """Return the lessons that are meant for an attempt, each with what is known of this task and the lesson."""
+    """Return the lessons that match an attempt, each with its use in this task."""
     return _meant_for(tx, _lessons(tx, plan.project_id), task, attempt)
 
 
@@ -50,14 +50,14 @@ def _meant_for(
 
 
 def told(tx: Tx, plan: Plan, task: Task, attempt: Attempt) -> tuple[str, ...]:
-    """Return the texts that an attempt is told: those of its lessons that it does not go without."""
+    """Return the texts of an attempt's lessons, without those that it does not get for comparison."""
     meant = meant_for(tx, plan, task, attempt)
     given = [one for one, use in meant if (use.given if use else not policy.goes_without(one, task.id))]
     return tuple(one.text for one in policy.told(given))
 
 
 def note_uses(tx: Tx, ids: Ids, plan: Plan, task: Task, attempt: Attempt) -> None:
-    """Record for which lessons an attempt counts, once for each task."""
+    """Record which lessons an attempt counts for, once for each task."""
     lessons = _lessons(tx, plan.project_id)
     for one in lessons:
         if one.expires_at is not None and one.expires_at <= tx.now():
@@ -68,7 +68,7 @@ def note_uses(tx: Tx, ids: Ids, plan: Plan, task: Task, attempt: Attempt) -> Non
     }
     for lesson, use in meant:
         without = policy.goes_without(lesson, task.id)
-        # One that found no room in the prompt is neither told nor compared.
+        # A lesson without space in the prompt is neither given nor compared.
         if use is None and (without or lesson.id in given):
             tx.insert(
                 LessonUse(
@@ -86,7 +86,7 @@ def note_uses(tx: Tx, ids: Ids, plan: Plan, task: Task, attempt: Attempt) -> Non
 
 
 def told_now(tx: Tx, project_id: str) -> tuple[str, ...]:
-    """Return what agents of a project may be told now."""
+    """Return the lessons that agents of a project may get now."""
     return tuple(
         one.text for one in _lessons(tx, project_id) if one.expires_at is None or one.expires_at > tx.now()
     )
@@ -102,7 +102,7 @@ def failed_elsewhere(tx: Tx, found: Collection[Lesson]) -> dict[str, int]:
 
 
 def settle(tx: Tx, attempt: Attempt) -> None:
-    """Record what became of an attempt, and remove or keep the lessons whose measurement says so."""
+    """Record the result of an attempt, and remove or keep the lessons that its measurement decides."""
     for use in tx.find(LessonUse, attempt_id=attempt.id, passed=None):
         if attempt.state not in (AttemptState.LANDED, AttemptState.REJECTED):
             tx.delete(LessonUse, use.id)  # it was never judged, so the task's next attempt counts
@@ -123,7 +123,7 @@ def settle(tx: Tx, attempt: Attempt) -> None:
 
 
 def measure(tx: Tx, lesson: Lesson) -> policy.Measured:
-    """Return what was measured of a lesson's present version."""
+    """Return the measurement of a lesson's current version."""
     return policy.measured(tx.find(LessonUse, lesson_id=lesson.id, version=lesson.version))
 
 
@@ -137,7 +137,7 @@ def _lift(found: policy.Measured) -> str:
 def move(
     tx: Tx, lesson: Lesson, target: LessonState, reason: str, actor: str = MACHINE, **changes: Any
 ) -> Lesson:
-    """Move a lesson to another state, and say so."""
+    """Move a lesson to another state, and record it."""
     step("lesson", LESSON, lesson.id, lesson.state, target)
     moved = tx.update(
         Lesson,
@@ -153,7 +153,7 @@ def move(
 
 
 def tell(tx: Tx, lesson: Lesson, event: str, actor: str) -> None:
-    """Record what became of a lesson."""
+    """Record an event of a lesson."""
     about = lesson.project_id
     tx.append(
         happened(event, actor, project_id=about, lesson=lesson.id, text=lesson.text, reason=lesson.reason)

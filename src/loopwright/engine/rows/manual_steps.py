@@ -1,4 +1,4 @@
-"""Manual steps: the question that asks you to do one, and what your answer does to it."""
+"""Manual steps: the question that asks the user to do one, and the effect of the answer."""
 
 from loopwright.core.policy.manual_steps import DONE, FAILED, KIND, OPTIONS, SKIP, meaning, outcome_of, words
 from loopwright.core.rows.events import happened
@@ -48,7 +48,7 @@ def open_steps(tx: Tx, plan_id: str) -> list[Question]:
 
 
 def take_answer(tx: Tx, question: Question, text: str, actor: str) -> str:
-    """Settle a manual step as the user says; return what happened, in words."""
+    """Settle a manual step as the user answers; return what happened, in words."""
     found = meaning(text)
     if found is None:
         raise Refused(

@@ -1,4 +1,4 @@
-"""Every change of state, each in one place: the row moves by its table and the event is written with it."""
+"""Every state change, each in one place: the row moves by its table and the event is written with it."""
 
 from datetime import datetime
 from typing import Any, TypeVar
@@ -56,7 +56,7 @@ from loopwright.ports import Ids, Tx
 _ADDED_AT_THE_END = ("fix", "docs", "evaluation")
 """Origins of tasks that a completed plan gets before its verification: they do not complete it a second time."""
 MACHINE = "loopwright"
-"""The actor of everything that no person asked for."""
+"""The actor of everything that no user requested."""
 
 
 T = TypeVar("T")
@@ -84,7 +84,7 @@ def move_loop(
     *,
     resume_at: datetime | None = None,
 ) -> Loop:
-    """Move a loop and say so; what was asked because it was paused is settled when it no longer is."""
+    """Move a loop and record it; questions about its pause are settled when it ends."""
     step("loop", LOOP, loop.id, loop.state, target)
     moved = tx.update(
         Loop,
@@ -94,7 +94,7 @@ def move_loop(
         reason=reason,
         resume_at=resume_at,
         updated_at=tx.now(),
-        # Work that starts in a deleted loop brings it back.
+        # Work that starts in a deleted loop restores it.
         deleted_at=None if target is LoopState.RUNNING else loop.deleted_at,
     )
     told: dict[str, Any] = {"until": resume_at.isoformat()} if resume_at else {}
@@ -115,10 +115,10 @@ def move_plan(
     about: Any = None,
     **changes: Any,
 ) -> Plan:
-    """Move a plan and say so; `about` goes into the event."""
+    """Move a plan and record it; `about` goes into the event."""
     step("plan", PLAN, plan.id, plan.status, target)
     if plan.status in ENDED_PLAN and actor == MACHINE:
-        # A worker that slept through the end of a plan takes nothing back: only a person does.
+        # A worker that slept through the end of a plan undoes nothing: only the user does.
         raise IllegalTransition("plan", plan.id, plan.status.value, target.value)
     changes = {"evaluating": False, **changes}
     moved = tx.update(
@@ -145,7 +145,7 @@ def move_task(
     about: Any = None,
     **changes: Any,
 ) -> Task:
-    """Move a task, keep its plan's counts right, and say so."""
+    """Move a task, keep its plan's counts right, and record it."""
     step("task", TASK, task.id, task.status, target)
     moved = tx.update(
         Task, task.id, expect={"status": task.status}, status=target, updated_at=tx.now(), **changes
@@ -172,7 +172,7 @@ def move_task(
 
 
 def _needs_you(task: Task) -> bool:
-    """Return whether a task keeps its plan from ending; a manual step that you skipped does not."""
+    """Return whether a task keeps its plan from ending; a manual step that the user skipped does not."""
     return task.status in (TaskState.ERROR, TaskState.CANCELLED) and not is_met(task)
 
 
@@ -192,7 +192,7 @@ def move_attempt(
         raise FenceLost(f"{attempt.id} was taken over (fence {current.fence}, not {fence})")
     step("attempt", ATTEMPT, attempt.id, current.state, target)
     now = tx.now()
-    # What has ended waits for nothing.
+    # An ended attempt waits for nothing.
     ended = {} if target in LIVE_ATTEMPT else {"ended_at": now, "wait_reason": ""}
     moved = tx.update(
         Attempt,
@@ -278,7 +278,7 @@ def _charge(tx: Tx, run: Run) -> None:
 
 
 def next_run(tx: Tx, ids: Ids, attempt: Attempt, plan: Plan, before: Run | None) -> Run:
-    """Create the run that continues where another one ended: with the work, or with the review of it."""
+    """Create the run that continues after another one: with the work, or with its review."""
     if before is None or before.role is not Role.REVIEWER:
         return new_run(tx, ids, attempt, plan)
     run = new_review_run(tx, ids, need(tx.get(Review, before.label), "the review"))
@@ -308,7 +308,7 @@ def may_be_fixed(plan: Plan) -> bool:
 
 
 def begin_verify(tx: Tx, plan: Plan, actor: str = MACHINE) -> Leg:
-    """Commit to a verification of the plan, or to its evaluation while a task may still fix what that finds."""
+    """Commit to a verification of the plan, or to its evaluation while a task may still fix its findings."""
     evaluating = actor == MACHINE and may_be_fixed(plan)
     moved = move_plan(
         tx,
@@ -348,7 +348,7 @@ def complete_task(
         completed_at=tx.now(),
         failure=None,
         reason=reason,
-        # People do not have to review their own work.
+        # The user's own work needs no review by the user.
         reviewed_by=task.taken_by,
         taken_by="",
         taken_dir="",
@@ -358,7 +358,7 @@ def complete_task(
 
 
 def note_completion(tx: Tx, task: Task) -> None:
-    """Note that a plan is complete, if this task was the last one."""
+    """Record that a plan is complete, if this task was the last one."""
     plan = need(tx.get(Plan, task.plan_id), "the plan")
     more = rounds.loops(plan, task)  # only what stops a loop completes it
     if plan.open_tasks == 0 and plan.failed_tasks == 0 and plan.completed_at is None and not more:
@@ -370,7 +370,7 @@ def note_completion(tx: Tx, task: Task) -> None:
 def cancel_attempt(
     tx: Tx, attempt: Attempt, *, fence: int | None, actor: str = MACHINE, **changes: Any
 ) -> None:
-    """End an attempt on a person's request; the caller moves its task."""
+    """End an attempt at the user's request; the caller moves its task."""
     ended = move_attempt(tx, attempt, AttemptState.CANCELLED, actor, fence=fence, interrupt="", **changes)
     withdraw_questions(tx, ended)
     withdraw_reviews(tx, ended)
@@ -378,7 +378,7 @@ def cancel_attempt(
 
 
 def begin_anew(tx: Tx, ids: Ids, task: Task, actor: str = MACHINE) -> Task:
-    """Queue a task again whose attempt a person's decision has ended; one that is still ending is left to its end."""
+    """Queue a task again whose attempt the user's decision has ended, unless that attempt is still ending."""
     last = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
     going = task.status in (TaskState.RUNNING, TaskState.AWAITING_RESPONSE)
     if last is None or not going or last.state is not AttemptState.CANCELLED:
@@ -392,7 +392,7 @@ def begin_anew(tx: Tx, ids: Ids, task: Task, actor: str = MACHINE) -> Task:
 
 
 def move_question(tx: Tx, question: Question, target: QuestionState, actor: str, **facts: Any) -> Question:
-    """Close a question and say so."""
+    """Close a question and record it."""
     step("question", QUESTION, question.id, question.state, target)
     closed = tx.update(
         Question,
@@ -421,13 +421,13 @@ def withdraw_questions(tx: Tx, attempt: Attempt) -> None:
 
 
 def withdraw_escalations(tx: Tx, actor: str, *, plan_id: str = "", task_id: str = "") -> None:
-    """Withdraw questions about tasks that were given up: a person has decided otherwise."""
+    """Withdraw questions about failed tasks: the user has decided otherwise."""
     for question in open_ones(tx, plan_id=plan_id, task_id=task_id):
         move_question(tx, question, QuestionState.WITHDRAWN, actor)
 
 
 def move_review(tx: Tx, review: Review, target: ReviewState, **facts: Any) -> Review:
-    """Bring a review to its end and say so: what it found is a claim, so the event has its numbers and its hash."""
+    """Move a review to its end and record it: findings are claims, so the event has only their number and hash."""
     step("review", REVIEW, review.id, review.state, target)
     ended = tx.update(
         Review, review.id, expect={"state": review.state}, state=target, ended_at=tx.now(), **facts
@@ -447,13 +447,13 @@ def move_review(tx: Tx, review: Review, target: ReviewState, **facts: Any) -> Re
 
 
 def withdraw_reviews(tx: Tx, attempt: Attempt) -> None:
-    """An attempt that has ended waits for no reviewer."""
+    """Withdraw the reviews of an ended attempt."""
     for review in tx.find(Review, attempt_id=attempt.id, state=ReviewState.ASKED):
         move_review(tx, review, ReviewState.WITHDRAWN)
 
 
 def end_open_runs(tx: Tx, attempt: Attempt, target: RunState, **facts: Any) -> None:
-    """An attempt that has ended has no run that is not."""
+    """End all open runs of an ended attempt."""
     for run in tx.find(Run, attempt_id=attempt.id):
         if run.state not in ENDED_RUN:
             ways = {RunState.RUNNING: "lost", RunState.QUEUED: "not_started"}

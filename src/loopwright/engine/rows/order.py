@@ -1,4 +1,4 @@
-"""Keeps `Task.early` right: whose turn it is changes when a task ends, fails, waits for you, or is taken over."""
+"""Keep `Task.early` right: it changes when a task ends, fails, waits for the user, or is taken over."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from loopwright.ports import Tx
 
 
 def follow_order(tx: Tx, before: Task, after: Task) -> None:
-    """Let those start whose turn it is now that a task has changed, and hold up those whose turn it no longer is."""
+    """Release the tasks that may start now that a task has changed, and hold up those that may not."""
     if (is_met(before), rests(before)) == (is_met(after), rests(after)):
         return
     changed = [after]
@@ -18,7 +18,7 @@ def follow_order(tx: Tx, before: Task, after: Task) -> None:
 
 
 def count_order(tx: Tx, plan_id: str) -> None:
-    """Count for a whole plan whose turn it is: after its tasks were written or wired again."""
+    """Compute `early` for a whole plan: after its tasks were written or reordered."""
     tasks = {task.id: task for task in tx.find(Task, plan_id=plan_id)}
     left = {task.id: len(task.after) for task in tasks.values()}
     order = [task_id for task_id, count in left.items() if not count]
@@ -65,7 +65,7 @@ def _recount(tx: Tx, ids: Iterable[str]) -> None:
 
 
 def _dependents(tx: Tx, task: Task) -> list[Task]:
-    """Return the tasks that depend on one, also through others."""
+    """Return the tasks that depend on one, directly or through others."""
     found: dict[str, Task] = {}
     todo = [task]
     while todo:

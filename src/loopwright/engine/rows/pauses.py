@@ -1,4 +1,4 @@
-"""Pause a loop that has spent its budget, ask a person about it, and resume it."""
+"""Pause a loop that reached a cost limit, ask the user about it, and resume it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -27,9 +27,9 @@ from loopwright.ports import Ids, Tx
 
 
 def pause_and_ask(tx: Tx, ids: Ids, plan: Plan, over: Over, run: Run | None = None) -> Loop:
-    """Pause the loop of a plan that may spend no more, and ask a person; return the loop as it is then.
+    """Pause the loop of a plan that may spend no more, and ask the user; return the updated loop.
 
-    One that continues by itself later does so unless the plan is not to wait for limits.
+    A loop whose limit ends by itself resumes then, unless the plan must not wait for limits.
     """
     loop = need(tx.get(Loop, plan.loop_id), "the loop")
     if loop.state is not LoopState.RUNNING:
@@ -68,7 +68,7 @@ def _ask(tx: Tx, ids: Ids, plan: Plan, over: Over, run: Run | None) -> None:
 
 
 def meant(tx: Tx, question: Question, answer: str, actor: str) -> tuple[str, Mapping[str, Any]]:
-    """Take a person's answer about a budget; return the command that it means, with its arguments."""
+    """Take the user's answer about a budget; return the command that it means, with its arguments."""
     plan = need(tx.get(Plan, question.plan_id), "the plan")
     found = budget.meaning(answer, question.options, limit=getattr(plan.policy, question.key, None))
     if found is None:
@@ -80,7 +80,7 @@ def meant(tx: Tx, question: Question, answer: str, actor: str) -> tuple[str, Map
 
 
 def set_limits(tx: Tx, plan: Plan, limits: Mapping[str, Any], actor: str) -> None:
-    """Give a plan other limits. A new limit accepts what was spent so far, known or not."""
+    """Give a plan other limits. A new limit accepts the spending so far, known or not."""
     said = [f"{name} {_amount(limits[name])}" for name in CAPS if name in limits]
     tx.append(happened("limits_set", actor, plan=plan, changes=said))
     tx.update(Plan, plan.id, policy=replace(plan.policy, **limits))
@@ -101,7 +101,7 @@ def _amount(limit: int | None) -> str:
 
 
 def go_on_by_itself(tx: Tx, loop: Loop) -> None:
-    """End a pause whose time has ended."""
+    """End a pause whose time has come."""
     plan = need(tx.get(Plan, loop.plan_id or ""), "the plan")
     for question in tx.find(Question, loop_id=loop.id, kind=budget.ASKED, state=QuestionState.OPEN):
         move_question(tx, question, QuestionState.EXPIRED, MACHINE)
@@ -124,7 +124,7 @@ def go_on(tx: Tx, plan: Plan, loop: Loop, actor: str) -> None:
 
 
 def live(tx: Tx, plan: Plan) -> list[Attempt]:
-    """Return the attempts that a leg carries on; a cancelled one is past pausing and resuming."""
+    """Return the attempts that a leg drives; a cancelled one cannot be paused or resumed."""
     states = LIVE_ATTEMPT - {AttemptState.QUEUED, AttemptState.WAITING}
     found = tx.find(Attempt, plan_id=plan.id, state=states)
     return [attempt for attempt in found if attempt.interrupt != "cancel"]

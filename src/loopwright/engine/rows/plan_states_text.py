@@ -1,4 +1,4 @@
-"""The words for how a plan stands: made here from its rows, the same for every reader and every message."""
+"""The words for the state of a plan, from its rows: the same for every reader and every message."""
 
 import re
 from typing import Final, Literal
@@ -10,13 +10,13 @@ from loopwright.core.values.states import ENDED_PLAN, FinishState, LoopState, Pl
 from loopwright.ports import Tx
 
 NO_WORKER: Final = "NO_WORKER"
-"""The word for a plan that would continue if a worker were there."""
+"""The word for a plan that would continue if it had a worker."""
 _RESTING: Final = ("PAUSED", "STOPPED")
 _GOING: Final = frozenset(state.value for state in PlanState if state not in ENDED_PLAN)
 
 
 def word_of(status: str, outcome: str | None, loop_state: str) -> str:
-    """Return the word for a plan: what it ended as, else what its loop waits for, else its status."""
+    """Return the word for a plan: how it ended, else what its loop waits for, else its status."""
     if status == "VERIFIED":
         return "VERIFIED" if outcome == "verified" else "VERIFIED_WITH_GAPS"
     if status in ("FAILED", "CANCELLED"):
@@ -27,7 +27,7 @@ def word_of(status: str, outcome: str | None, loop_state: str) -> str:
 
 
 def attended(word: str, *, worked: bool) -> str:
-    """Return the word for a plan as it is seen together with its workers: without one, nothing is running."""
+    """Return the word for a plan together with its workers: without one, nothing is running."""
     return NO_WORKER if word in _GOING and not worked else word
 
 
@@ -38,12 +38,12 @@ def plan_word(tx: Tx, plan: Plan) -> str:
 
 
 def driven_by(loop: Loop | None, plan: Plan) -> LoopState | Literal[""]:
-    """Return the state of the loop that drives a plan; empty when its loop drives another one by now."""
+    """Return the state of the loop that drives a plan; empty if its loop drives another one by now."""
     return loop.state if loop is not None and loop.plan_id == plan.id else ""
 
 
 def taken_by(tx: Tx, plan_id: str) -> str:
-    """Return where a plan's work went as a whole: accepted into its base branch, or a pull request; else empty."""
+    """Return where a plan's whole work went: accepted into its base branch, or a pull request; else empty."""
     ends = tx.find(Finish, plan_id=plan_id, state=FinishState.FINISHED, order_by=("created_at",))
     whole = [one for one in ends if not one.tasks]
     if not whole:
@@ -52,27 +52,27 @@ def taken_by(tx: Tx, plan_id: str) -> str:
 
 
 def is_blocked(task: Task) -> bool:
-    """Return whether a task is blocked and did not fail: a person has it, its source blocks it, or it has no answer."""
+    """Return whether a task is blocked and did not fail: the user has it, its source blocks it, or it has no answer."""
     if task.status is not TaskState.ERROR:
         return False
     return task.failure is Failure.UNANSWERED or (task.failure is None and is_held(task.reason))
 
 
-# Why a task waits that its own source calls blocked: our words around those of the source.
+# The reason of a task that its source calls blocked: our words around those of the source.
 
 _BEFORE: Final = "it is marked as blocked: "
 _UNSAID: Final = "no reason is given"
 UNDO: Final = "To undo it, once you have looked at it:"
-"""Begins the commands that undo what an agent did to a checkout: they are of use on this machine alone."""
+"""The beginning of the commands that undo an agent's changes to a checkout: they only help on this machine."""
 _PATH: Final = re.compile(
     r"(?<![\w./~-])/(?:Users|Volumes|home|media|mnt|nix|opt|private|root|srv|tmp|usr|var|workspaces?)"
     r"(?:/[^\s/'\"`,;:()\[\]<>]+)*/(?P<name>[^\s/'\"`,;:()\[\]<>]*)"
 )
-"""A path below one of the places where machines keep files; `/api/users` is none."""
+"""A path below a folder that is typical of machines; `/api/users` is not one."""
 
 
 def held_because(reason: str) -> str:
-    """Return why such a task waits, as people are told."""
+    """Return the reason of such a task, for people."""
     return f"{_BEFORE}{reason or _UNSAID}"
 
 
@@ -82,7 +82,7 @@ def is_held(words: str) -> bool:
 
 
 def source_reason(words: str) -> str:
-    """Return why a task waits, as its source is told: its own words come back to it as they were."""
+    """Return the reason of a task for its source, which gets its own words back unchanged."""
     if words.startswith(_BEFORE):
         said = words.removeprefix(_BEFORE)
         return "" if said == _UNSAID else said
@@ -92,5 +92,5 @@ def source_reason(words: str) -> str:
 
 
 def portable(words: str) -> str:
-    """Return words as a file may have them that is committed and read elsewhere: without paths of this machine."""
+    """Return text for a file that is committed and read elsewhere: without paths of this machine."""
     return _PATH.sub(lambda found: f"…/{found['name']}" if found["name"] else "…", words)

@@ -1,4 +1,4 @@
-"""Which projects a folder belongs to: those of its own checkout, else those of its repository's other checkouts."""
+"""Find the projects of a folder: those of its own checkout, else those of its repository's other checkouts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,11 +8,11 @@ from loopwright.core.rows.model import Plan, Project
 from loopwright.ports import Tx
 
 Checkouts = str | Sequence[str]
-"""The top folders of a repository's checkouts, the one that a command was called in first."""
+"""The top folders of a repository's checkouts, with that of the command first."""
 
 
 def project_ids(tx: Tx, checkouts: Checkouts) -> list[str]:
-    """Return the projects of the first checkout, or of the others where it has none."""
+    """Return the projects of the first checkout, or of the others if it has none."""
     own, *others = [checkouts] if isinstance(checkouts, str) else checkouts
     found = tx.find(Project, path=own) or (tx.find(Project, path=others) if others else [])
     return [one.id for one in found]

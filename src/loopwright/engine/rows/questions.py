@@ -1,4 +1,4 @@
-"""People in the loop: what runs ask, who waits for the answer, and what follows from it."""
+"""Questions of runs to the user: who waits for the answer, and what follows from it."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -23,7 +23,7 @@ YES: Final = "yes"
 NO: Final = "no"
 _PERMISSION: Final = "permission"
 _TOLD: Final = 500
-"""So much of a question is told where it is only mentioned."""
+"""The longest excerpt of a question where it is only mentioned."""
 _DIGITS: Final = 9
 """A longer row of digits is not the number of an option."""
 
@@ -39,9 +39,10 @@ def wait_for_answers(
     fence: int,
     **saved: Any,
 ) -> Attempt:
-    """Write down what a run asks, and park its attempt until that is answered, or too late.
+    """Record a run's questions, and park its attempt until they are answered, or expire.
 
-    What was answered while the run continued is not asked again: the attempt continues at once with the answer.
+    A question that was answered while the run continued is not asked again: the attempt continues at once
+    with the answer.
     """
     found = _ask(tx, ids, plan, attempt, run, asked)
     open_ones = [one for one in found if one.state is QuestionState.OPEN]
@@ -66,7 +67,7 @@ def wait_for_answers(
 def _ask(
     tx: Tx, ids: Ids, plan: Plan, attempt: Attempt, run: Run, asked: Sequence[Asking]
 ) -> tuple[Question, ...]:
-    """Write down what a run asks; a permission that another run asks for already is the same question."""
+    """Record a run's question; a permission that another run already asked for is the same question."""
     found: dict[str, Question] = {}
     for asking in asked:
         question = (
@@ -93,7 +94,7 @@ def _same(tx: Tx, plan: Plan, asking: Asking) -> Question | None:
 
 
 def _settled(tx: Tx, plan: Plan, attempt: Attempt, run: Run, asking: Asking) -> Question | None:
-    """Return a permission that a person settled for this run too since it began, and of which it cannot know."""
+    """Return a permission that the user also settled for this run since it began, without the run knowing."""
     if asking.wish is None or run.started_at is None:
         return None
     known = tx.find(
@@ -120,7 +121,7 @@ def _new(tx: Tx, ids: Ids, plan: Plan, run: Run, asking: Asking) -> Question:
         key=asking.wish.key if asking.wish else asking.key,
         text=asking.text,
         options=asking.options,
-        # Nothing is ever taken for a yes, whatever an adapter hands on.
+        # Nothing is ever mistaken for a yes, whatever an adapter passes on.
         default=None if asking.kind == _PERMISSION else asking.default,
         # Work that waits for a decision is finished: nothing is lost by waiting longer.
         deadline=None if within is None or asking.kind == KIND else now + timedelta(seconds=within),
@@ -131,22 +132,22 @@ def _new(tx: Tx, ids: Ids, plan: Plan, run: Run, asking: Asking) -> Question:
 
 
 def of_attempt(tx: Tx, attempt: Attempt) -> list[Question]:
-    """Return what an attempt asked and waits for, or waited for last."""
+    """Return the questions that an attempt waits for, or waited for last."""
     return tx.find(Question, id=attempt.questions, order_by=("created_at",)) if attempt.questions else []
 
 
 def of_plan(tx: Tx, plan_id: str) -> list[Question]:
-    """Return what was asked about checks that a plan's result contradicts, the oldest first."""
+    """Return the questions about checks that a plan's result contradicts, the oldest first."""
     return tx.find(Question, plan_id=plan_id, task_id="", kind=KIND, order_by=("created_at",))
 
 
 def open_of(tx: Tx, attempt: Attempt) -> list[Question]:
-    """Return what an attempt still waits for."""
+    """Return the questions that an attempt still waits for."""
     return [one for one in of_attempt(tx, attempt) if one.state is QuestionState.OPEN]
 
 
 def answer(tx: Tx, _ids: Ids, command: Command) -> str:
-    """Take a person's answer, and let everyone who waited for it continue."""
+    """Take the user's answer, and let everyone who waited for it continue."""
     question = tx.get(Question, command.target)
     if question is None:
         raise NotFound(
@@ -170,7 +171,7 @@ def answer(tx: Tx, _ids: Ids, command: Command) -> str:
 
 
 def _too_late(tx: Tx, question: Question) -> str:
-    """Return how a word of a person's still gets to a task whose question has ended."""
+    """Return how the user's answer still reaches a task whose question has ended."""
     task = tx.get(Task, question.task_id) if question.task_id else None
     if task is None:
         return "`loopwright answer` lists what is still open"
@@ -185,7 +186,7 @@ def _too_late(tx: Tx, question: Question) -> str:
 
 
 def refuse_scope(question: Question, command: Command) -> str:
-    """Return how far an answer is to go, or refuse what this question has not."""
+    """Return the scope of an answer, or refuse one that this question does not have."""
     scope = str(command.arguments.get("for") or "run")
     if scope not in SCOPES:
         raise Refused(
@@ -221,7 +222,7 @@ def _checked(question: Question, text: str, *, other: bool = False) -> str:
         return _decision(text)
     if not question.options or other:
         return text
-    # The number of an option means it.
+    # The number of an option means that option.
     if text.isdecimal() and len(text) <= _DIGITS and 1 <= int(text) <= len(question.options):
         return question.options[int(text) - 1]
     for option in question.options:
@@ -237,7 +238,7 @@ def _checked(question: Question, text: str, *, other: bool = False) -> str:
 
 
 def _decision(text: str) -> str:
-    """Return a decision about contradicted checks. Words that are neither must not pass for one of them."""
+    """Return a decision about contradicted checks; text that is neither is refused."""
     said, colon, words = text.partition(":")
     said = {str(n): option for n, option in enumerate(OPTIONS, 1)}.get(said.strip(), said.strip().lower())
     if said == ACCEPT and not colon:
@@ -252,7 +253,7 @@ def _decision(text: str) -> str:
 
 
 def _wake(tx: Tx, question: Question) -> int:
-    """Let those continue that wait for nothing else; return how many that are."""
+    """Wake the attempts that wait for nothing else; return their number."""
     count = 0
     for attempt in tx.find(Attempt, id=question.asked_by, state=AttemptState.WAITING):
         if not open_of(tx, attempt):
@@ -262,7 +263,7 @@ def _wake(tx: Tx, question: Question) -> int:
 
 
 def overdue(tx: Tx, attempt: Attempt) -> str:
-    """Let questions expire whose time has ended, with their default for an answer; return one that has none."""
+    """Expire questions whose deadline passed, with their default as the answer; return one that has none."""
     now = tx.now()
     unanswered = ""
     for question in of_attempt(tx, attempt):
@@ -275,7 +276,7 @@ def overdue(tx: Tx, attempt: Attempt) -> str:
 
 
 def permissions(tx: Tx, plan: Plan, task: Task, attempt: Attempt, *, contained: bool) -> Permissions:
-    """Return what a run of this attempt may do now: the policy, the checks, and what people said before."""
+    """Return what a run of this attempt may do now: the policy, the checks, and the user's earlier answers."""
     answers: dict[str, list[str]] = {YES: [], NO: []}
     settled = tx.find(
         Question,
@@ -296,7 +297,7 @@ def permissions(tx: Tx, plan: Plan, task: Task, attempt: Attempt, *, contained: 
 
 
 def _commands(plan: Plan, task: Task) -> tuple[str, ...]:
-    """Return what may be run: the list of the policy, and the checks, which are run on the agent's work anyway."""
+    """Return the allowed commands: the list of the policy, and the checks, which run on the agent's work anyway."""
     checks = [gate.command for gate in task_commands(plan, task)]
     if checks:
         checks = [*filter(None, (plan.policy.dependencies, plan.policy.setup)), *checks]
@@ -304,7 +305,7 @@ def _commands(plan: Plan, task: Task) -> tuple[str, ...]:
 
 
 def _holds(question: Question, plan: Plan, attempt: Attempt) -> bool:
-    # Every attempt that asked gets the answer, also one for the loop of another attempt that asked the same.
+    # Every attempt that asked gets the answer, even if it is for the loop of another attempt that asked the same.
     if question.holds_for == "project" or attempt.id in question.asked_by:
         return True
     return question.holds_for == "loop" and question.loop_id == plan.loop_id

@@ -1,4 +1,4 @@
-"""Attempts and runs that wait for their turn, as they are created."""
+"""Create attempts and runs that wait for their turn."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from loopwright.ports import Ids, Tx
 
 
 def new_run(tx: Tx, ids: Ids, attempt: Attempt, plan: Plan) -> Run:
-    """Create the queued run of an attempt: of one who works, or of one who answers."""
+    """Create the queued run of an attempt, for an agent that works or one that answers."""
     answer = plan.policy.answer
     consults = attempt.healing in CONSULTS
     role = Role(answer.role) if answer else Role.INVESTIGATOR if consults else Role.IMPLEMENTER

@@ -1,4 +1,4 @@
-"""Names that appear in the user's repository. Only our own ids are in refs; the user's key is data."""
+"""Names in the user's repository. Refs contain only Loopwright's own ids; the user's key is data."""
 
 from collections.abc import Collection
 
@@ -8,12 +8,12 @@ from loopwright.ports import PlannedTask, Trailers
 
 
 def attempt_ref(attempt: Attempt) -> str:
-    """Return where an attempt's work is pinned."""
+    """Return the ref that pins an attempt's work."""
     return f"refs/loopwright/attempts/{attempt.plan_id}/{attempt.task_id}/{attempt.n}"
 
 
 def taken_ref(plan_id: str, sha: str) -> str:
-    """Return what keeps a commit that was taken off a plan's branch again."""
+    """Return the ref that keeps a commit that was removed from a plan's branch."""
     return f"refs/loopwright/attempts/{plan_id}/taken/{sha}"
 
 
@@ -29,12 +29,12 @@ def beside(plan: Plan, id_: str) -> str:
 
 
 def hand_branch(plan: Plan, task: Task) -> str:
-    """Return the branch on which a person does a task by hand."""
+    """Return the branch on which the user does a task by hand."""
     return beside(plan, task.id)
 
 
 def is_hand_branch(name: str) -> bool:
-    """Return whether a branch is one on which a person does a task by hand."""
+    """Return whether the user does a task by hand on this branch."""
     return name.startswith("loopwright/") and name.rpartition("/")[2].startswith(f"{Kind.TASK.value}_")
 
 
@@ -44,5 +44,5 @@ def commit_subject(task: Task | PlannedTask) -> str:
 
 
 def trailers(attempt: Attempt, run: Run) -> Trailers:
-    """Return who a commit belongs to."""
+    """Return the trailers that name a commit's plan and task."""
     return Trailers(plan=attempt.plan_id, task=attempt.task_id, attempt=attempt.id, run=run.id)

@@ -1,6 +1,6 @@
-"""What is kept free of a budget for agents that run, and who is told when some of it is free again.
+"""Budget that is reserved for running agents, and who is woken when some of it becomes free.
 
-It is what one may cost at most, else what it will probably cost.
+A run reserves the most that it may cost, else its probable cost.
 """
 
 from typing import Any
@@ -12,18 +12,18 @@ from loopwright.ports import Tx
 
 _RUNS = 20
 _PLANS = 20
-"""What is older says little about what a run costs now, and looking at all of them would grow with the project."""
+"""How many plans count: older ones say little about the current cost of a run, and reading all would take too long."""
 
 
 class Reservations:
-    """Says what runs need to be kept free, looking up what runs like them have cost once for each kind."""
+    """Computes the reservation of runs, and reads the cost of similar runs once for each kind."""
 
     def __init__(self, tx: Tx) -> None:
         self._tx = tx
         self._known: dict[tuple[object, ...], tuple[int, ...]] = {}
 
     def of(self, plan: Plan, run: Run) -> int:
-        """Return what a run that nothing else is known of will probably cost, in millionths of a dollar."""
+        """Return the probable cost of a run about which nothing else is known, in millionths of a dollar."""
         return expected(self._costs(plan, run), least=plan.policy.reserve_per_run)
 
     def _costs(self, plan: Plan, run: Run) -> tuple[int, ...]:
@@ -33,7 +33,7 @@ class Reservations:
         return self._known[kind]
 
     def _look(self, plan: Plan, run: Run) -> tuple[int, ...]:
-        """Return what the newest runs of the project cost that had the same agent, for the same purpose."""
+        """Return the cost of the project's newest runs with the same agent and role."""
         plans = self._tx.find(Plan, project_id=plan.project_id, order_by=("-created_at",), limit=_PLANS)
         alike: dict[str, Any] = {
             "plan_id": [one.id for one in plans],
@@ -44,12 +44,12 @@ class Reservations:
             "limit": _RUNS,
         }
         same = self._tx.find(Run, **alike, model=run.model) if run.model else []
-        # What failed before it did anything, or told nothing, does not say what a run costs.
+        # A run that failed at once, or reported nothing, does not show what a run costs.
         return tuple(one.cost_micros for one in same or self._tx.find(Run, **alike) if one.cost_micros)
 
 
 def freed(tx: Tx, project_id: str) -> None:
-    """Let those look again who wait until something of a budget of the project is free."""
+    """Wake the attempts that wait until some of the project's budget becomes free."""
     for attempt in tx.find(Attempt, state=AttemptState.WAITING, wait_reason=WAITS):
         plan = tx.get(Plan, attempt.plan_id)
         if plan is not None and plan.project_id == project_id:

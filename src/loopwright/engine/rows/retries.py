@@ -1,4 +1,4 @@
-"""What every way of trying something again needs: whether it may be, with which words, and a plan that runs."""
+"""What all retries need: whether one is allowed, its note, and a plan that runs."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from loopwright.ports import Tx
 
 
 def refuse_superseded(plan: Plan, loop: Loop) -> None:
-    """A loop drives one plan; what was asked of an older one would move nothing, or the wrong thing."""
+    """Refuse a request for an older plan of a loop: it would change nothing, or the wrong plan."""
     if loop.plan_id != plan.id:
         raise Refused(
             f"{plan.id} is not the current plan of its loop",
@@ -25,19 +25,19 @@ def refuse_superseded(plan: Plan, loop: Loop) -> None:
 
 
 def starts_over(loop: Loop) -> str:
-    """Return what to type to begin a plan's work again from the beginning."""
+    """Return the command that starts a plan's work from the beginning."""
     return f"`{to_type('run', loop.source_path, new=True)}` starts the plan over"
 
 
 def evidence_of(tx: Tx, last: Attempt | None) -> str:
-    """Return what the last attempt failed on; if it was never judged, what the one before it failed on."""
+    """Return why the last attempt failed; if it was never judged, why the one before it failed."""
     if last is None:
         return ""
     if last.state is not AttemptState.REJECTED:
         return last.evidence or last.detail
     if last.failure in (Failure.GATE, Failure.TOGETHER):
         gates = tx.find(Run, attempt_id=last.id, role=Role.GATE, order_by=("-created_at",))
-        # The last may have been of the attempt alone, to see whether what others landed is to blame.
+        # The last verdict may be on the attempt alone, to see whether other landed work is to blame.
         found = [one.verdict for one in gates if one.verdict is not None]
         failed = [one for one in found if one.status is VerdictStatus.FAILED]
         if failed or found:
@@ -46,7 +46,7 @@ def evidence_of(tx: Tx, last: Attempt | None) -> str:
 
 
 def _told(task: Task, verdict: Verdict) -> str:
-    """Return what a gate found, and of one with what was held out from the task only what may be told."""
+    """Return a gate's findings; of held-out checks only the parts that the agent may see."""
     held = {(one.name, one.command) for one in held_commands(task.held_out)}
     if held and held <= {(one.name, one.command) for one in verdict.commands}:
         return not_passed(task.held_out, verdict)[1]
@@ -54,7 +54,7 @@ def _told(task: Task, verdict: Verdict) -> str:
 
 
 def reopen_plan(tx: Tx, plan_id: str, actor: str) -> None:
-    """Let an ended plan, and its loop, continue because a person gave it more to do."""
+    """Let an ended plan, and its loop, continue because the user gave it more to do."""
     plan = need(tx.get(Plan, plan_id), "the plan")
     changes: dict[str, Any] = {"outcome": None, "reason": "", "completed_at": None, "verify_asked_at": None}
     if plan.status is PlanState.FAILED:

@@ -1,4 +1,4 @@
-"""How the items of a plan's source were marked when it was last seen, and when it was last told."""
+"""The marks of a plan's source items: those last read from it, and those last written to it."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -8,7 +8,7 @@ from loopwright.core.values.states import PlanState
 from loopwright.ports import Mark, PlannedTask, Tx
 
 TAKEN_IN: Final = (PlanState.DRAFT, PlanState.DISPATCHING, PlanState.RUNNING)
-"""While a plan is one of these, what people change in its source is followed."""
+"""In these states, the user's changes to a plan's source are followed."""
 SETTLED: Final = (Mark.DONE, Mark.SKIPPED)
 """Items that do not become tasks: they need no work."""
 
@@ -19,16 +19,16 @@ def is_new(mark: Mark, known: Iterable[str] | None) -> bool:
 
 
 def is_theirs(mark: Mark, known: Iterable[str] | None, now: Mark) -> bool:
-    """Return whether a person set an item's mark that Loopwright has not seen; `now` is its task's status."""
+    """Return whether the user set an item's mark that Loopwright has not seen; `now` is its task's status."""
     return mark.value not in {*(known or (Mark.OPEN.value,)), now.value, Mark.RUNNING.value}
 
 
 def edited(
     items: Iterable[PlannedTask], known: Mapping[str, Any], states: Mapping[str, Mark]
 ) -> tuple[PlannedTask, ...]:
-    """Return the items that a person added, opened again or marked since Loopwright last read the source.
+    """Return the items that the user added, opened again or marked since Loopwright last read the source.
 
-    `known` are both marks of each item, `states` says how the tasks stand, by their keys.
+    `known` has both marks of each item, `states` the states of the tasks, by key.
     """
     return tuple(
         item
@@ -48,7 +48,7 @@ def marks_of(tx: Tx, plan_id: str) -> Mapping[str, Any]:
 
 
 def keep_marks(tx: Tx, plan_id: str, marks: Mapping[str, Any]) -> None:
-    """Note both marks of each item."""
+    """Store both marks of each item."""
     if tx.get(SourceMarks, plan_id) is None:
         tx.insert(SourceMarks(id=plan_id, marks=marks))
     else:

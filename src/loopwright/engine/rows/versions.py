@@ -22,7 +22,7 @@ def loop_version(loop: Loop) -> str:
 
 
 def check_version(tx: Tx, target: str, expected: str) -> None:
-    """Refuse a change by a caller that saw another version of what it changes: a loop, or a plan with its tasks."""
+    """Refuse a change by a caller that saw an older version of a loop, or of a plan with its tasks."""
     loop, task = tx.get(Loop, target), tx.get(Task, target)
     plan = tx.get(Plan, task.plan_id if task else target)
     now = loop_version(loop) if loop else plan_version(tx, plan) if plan else None

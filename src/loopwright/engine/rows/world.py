@@ -1,4 +1,4 @@
-"""Everything the engine works with, as one value that `app` puts together."""
+"""Everything the engine works with, as one value that `app` builds."""
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomePaths:
-    """Where a home keeps its files. Only checked ids become parts of a path."""
+    """The paths of a home's files. Only checked ids become parts of a path."""
 
     root: Path
 
@@ -57,11 +57,11 @@ class HomePaths:
         return self.root / "workspaces" / attempt_id
 
     def tree(self, run_id: str) -> Path:
-        """Return the private tree that one gate run works in, or that a review looks at."""
+        """Return the private tree of one gate run or one review."""
         return self.root / "trees" / run_id
 
     def user(self, subject: str) -> Path:
-        """Return what HOME is for the runs of one attempt, or for one gate run."""
+        """Return the HOME for the runs of one attempt, or for one gate run."""
         return self.root / "users" / subject
 
     def held_out(self) -> Path:
@@ -73,11 +73,11 @@ class HomePaths:
         return self.root / "cache"
 
     def gate_cache(self, checkout: Path) -> Path:
-        """Return the folder of compiler caches that gates of one checkout read, filled only by runs on landed trees."""
+        """Return the folder of the compiler caches for gates of one checkout, filled only by runs on landed trees."""
         return self.root / "gate-caches" / sha256(os.fsencode(checkout)).hexdigest()[:16]
 
     def archive(self, attempt_id: str) -> Path:
-        """Return where the files of an attempt are kept that git cannot record."""
+        """Return the folder for files of an attempt that git cannot record."""
         return self.root / "archives" / f"{attempt_id}.tar.gz"
 
     def kept_patches(self) -> Path:
@@ -87,7 +87,7 @@ class HomePaths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Me:
-    """Who this worker is."""
+    """The identity of this worker."""
 
     host_id: str
     boot_id: str
@@ -97,14 +97,14 @@ class Me:
     version: str
     lease_s: float = 15.0
     project_id: str | None = None
-    """The one project that it starts work for; None for all of them."""
+    """The only project that it starts work for; None for all of them."""
 
 
 MakeEnvironment = Callable[[Plan, Invocation | None, Mapping[str, str]], dict[str, str]]
-"""Builds a child's complete environment: allow-listed names, what the adapter sets, and the given values."""
+"""Builds a child's complete environment: allow-listed names, the adapter's variables, and the given values."""
 
 MakeView = Callable[[Mapping[str, str], Invocation | None, Path], tuple[dict[str, str], HomeView | None]]
-"""Gives a child with this environment a HOME of its own at a place: returns its environment with that, and the view."""
+"""Gives a child with this environment its own HOME at a place: returns the changed environment, and the view."""
 
 
 def the_users_own(
@@ -112,7 +112,7 @@ def the_users_own(
     invocation: Invocation | None,  # noqa: ARG001 - whatever it needs is there
     place: Path,  # noqa: ARG001
 ) -> tuple[dict[str, str], None]:
-    """Leave HOME as it is."""
+    """Keep the user's own HOME."""
     return dict(env), None
 
 
@@ -123,21 +123,21 @@ def _no_forge(plan: Plan, address: str) -> Forge:  # noqa: ARG001 - the shape
 
 
 def _nothing_underway() -> "Underway":
-    # Not at the top: commands that only look at a home are quick because they do without asyncio.
+    # Not at the top: commands that only read a home are fast because they do not import asyncio.
     from loopwright.engine.memory.slots import Underway
 
     return Underway()
 
 
 def _gate_turns() -> "GateTurns":
-    # As above: it loads asyncio.
+    # As above: it imports asyncio.
     from loopwright.engine.memory.slots import GateTurns
 
     return GateTurns()
 
 
 def no_source(kind: str) -> Source | None:  # noqa: ARG001
-    """Know no work source: then none is told or followed."""
+    """Know no work source: then no status is written and no edit is followed."""
     return None
 
 
@@ -171,49 +171,51 @@ class World:
     membership: Membership
     environment: MakeEnvironment
     secrets: Callable[[Mapping[str, str], Sequence[str]], tuple[str, ...]]
-    """Picks the values out of an environment that must never be printed; those that the user listed count too."""
+    """Finds the values in an environment that must never be printed, including those that the user listed."""
     workspace_values: Callable[[Path], Mapping[str, str]]
-    """Variables that keep git inside a workspace."""
+    """Variables that restrict git to a workspace."""
     may_act: Callable[[], bool]
-    """False once this worker's lease has lapsed by its own clock: then nothing outside is changed any more."""
+    """False once this worker's lease has lapsed by its own clock: then it changes nothing outside any more."""
     own_sources: Callable[[Mapping[str, str], Path, Path], Mapping[str, str]] = lambda env, _checkout, _tree: (
         env
     )
-    """Returns an environment that loads a workspace's modules where it would have loaded those of the checkout."""
+    """Returns an environment that loads a workspace's modules instead of those of the checkout."""
     asked: Callable[[Path, Sequence[str]], tuple[Asking, ...]] = lambda _directory, _secrets: ()
-    """Reads what a run asked by its tool, from its directory, without these secrets."""
+    """Reads a run's questions from the tool's file in its directory, without these secrets."""
     discovered: Callable[[Path, Sequence[str]], tuple[Noticed, ...]] = lambda _directory, _secrets: ()
-    """Reads what work a run noted by its tool and left to others, in the same way."""
+    """Reads a run's discoveries from the tool's file, in the same way."""
     forget_noted: Callable[[Path], None] = lambda _directory: None
-    """Removes from a run's directory what it noted by its tools."""
+    """Removes the tools' files from a run's directory."""
     redact: Callable[[str, Sequence[str]], str] = lambda text, _secrets: text
-    """Takes these secrets, and what looks like one, out of a text that is to be stored."""
+    """Removes these secrets, and what looks like one, from a text that will be stored."""
     tools: Callable[[Path], Mapping[str, ToolServer]] = lambda _directory: {}
-    """Returns the tools that a run is given, for its directory."""
+    """Returns the tools of a run, for its directory."""
     home_view: MakeView = the_users_own
     settings_in: Callable[[Path, Sequence[str]], Mapping[str, str | None]] = lambda _folder, _names: {}
     """Reads the files at these places below a folder; None for anything but a plain text file."""
     carry_transcript: Callable[[HomeView, str, Path], None] = lambda _view, _session, _cwd: None
-    """Gives the user a copy of what was said in a conversation that a run had in a folder."""
+    """Gives the user a copy of a conversation that a run had in a folder."""
     forget_sessions: Callable[[Path], None] = lambda _place: None
     """Removes the conversations of runs that had their HOME at this place."""
     accounts: Accounts = field(default_factory=dict)
     """The accounts of each agent that has more than its usual one, in the order of the settings."""
     sandbox: Callable[[], Sandbox] = NoSandbox
-    """Returns what contains agents and gates; asked when the first of them starts, because it is tried out then."""
+    """Returns the sandbox of agents and gates; called when the first of them starts, because it is tried then."""
     network: str = "on"
-    """Who may use the network in there: `on`, `agents` or `off`."""
+    """Who may use the network in a sandbox: `on`, `agents` or `off`."""
     borrowed: Callable[[Project], Awaitable[tuple[Path, ...]]] = _nothing_borrowed
-    """Returns the folders outside of a workspace that its git reads objects from."""
+    """Returns the folders outside a workspace that its git reads objects from."""
     forge: Callable[[Plan, str], Forge] = _no_forge
-    """Returns the repository on a forge that a remote's address means, for a plan whose submitter may lend its token;
-    raises `Refused` with what to do."""
+    """Returns the repository on a forge for a remote's address.
+
+    The plan's submitter may lend its token. Raises `Refused` with what to do.
+    """
     source: Callable[[str], Source | None] = no_source
-    """Returns what reads and writes a kind of work source; None when this worker does not know it."""
+    """Returns the reader and writer of a kind of work source; None if this worker does not know it."""
     put_files: Callable[[Path, Files, Files], bool] = _no_files
-    """Replaces files in a folder atomically, unless one of them is no longer what was seen; then nothing is written."""
+    """Replaces files in a folder atomically; writes nothing if one of them has changed since it was read."""
     own_writes: OwnWrites = field(default_factory=OwnWrites)
-    """What was written like that: no agent is blamed for it."""
+    """The files that were written like that: no agent is blamed for them."""
     ledger: Ledger = field(default_factory=Ledger)
     underway: "Underway" = field(default_factory=_nothing_underway)
     gate_turns: "GateTurns" = field(default_factory=_gate_turns)
@@ -222,13 +224,13 @@ class World:
     served: dict[str, int] = field(default_factory=dict)
     """By plan, the number of the last slot that it got from this worker."""
     look_s: float = 30.0
-    """How often the monitor looks."""
+    """How often the monitor observes."""
     thresholds: Thresholds = field(default_factory=Thresholds)
     """What the monitor reports."""
     room: Room = field(default_factory=Room)
-    """Room on the disk of the home."""
+    """The disk space of the home."""
     dependencies: DependencyCache | None = None
-    """Dependencies that were installed before; None where every workspace installs its own."""
+    """Cached dependencies; None if every workspace installs its own."""
     caches: bool = True
     """Whether dependency caches are shared among workspaces."""
     copy_folder: Callable[[Path, Path], Awaitable[None]] = _nothing_copied

@@ -1,4 +1,4 @@
-"""What a plan's source could not be told: owed in a row until it is told, or until it has another plan."""
+"""Status that could not be written to a plan's source: a row until it is written, or the source has another plan."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,23 +14,23 @@ from loopwright.engine.rows.projects import Checkouts, project_ids
 from loopwright.ports import Tx
 
 TOLD_OF: Final = frozenset({"source_not_told", "source_told", "source_given_up"})
-"""Events about the telling itself: they are no news for the source."""
+"""Events about write-back itself: they cause no write-back."""
 _LONGEST: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Untold:
-    """Why a source was not told."""
+    """Why status could not be written to a source."""
 
     reason: str
     items: tuple[str, ...] = ()
     gone: bool = False
-    """The source of a plan that has ended is not there, or its project's folder: deleted, or away for a while."""
+    """Whether the source of an ended plan, or its project's folder, is missing: deleted, or temporarily away."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DebtView:
-    """A debt as people and programs see it."""
+    """A write-back debt, for people and programs."""
 
     plan_id: str
     source: str
@@ -39,23 +39,23 @@ class DebtView:
     reason: str
     since: datetime
     over: bool = False
-    """Git tracks it, and its plan has ended: Loopwright no longer writes to the branch, so you have to."""
+    """Whether git tracks it, and its plan has ended: Loopwright no longer writes to the branch, so you have to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceNews:
-    """What a source says beyond the plan that was made of it."""
+    """What a source contains beyond its plan."""
 
     source: str
     """Relative to its project."""
     open_ends: tuple[str, ...] = ()
     """What keeps the source itself from being finished."""
     changes: tuple[str, ...] = ()
-    """What was changed in it since the plan ended."""
+    """Its changes since the plan ended."""
 
 
 def note_outcome(tx: Tx, plan_id: str, left: Untold | None) -> None:
-    """Keep what telling came to: a debt and an event for each new reason, or the end of a debt."""
+    """Record the result of a write-back: a debt and an event for each new reason, or the end of a debt."""
     known, plan = tx.get(SourceDebt, plan_id), need(tx.get(Plan, plan_id), "the plan")
     if left is None:
         if known is not None:
@@ -67,7 +67,7 @@ def note_outcome(tx: Tx, plan_id: str, left: Untold | None) -> None:
 
 def _owe(tx: Tx, plan: Plan, known: SourceDebt | None, left: Untold) -> None:
     reason = left.reason[:_LONGEST]
-    # Where it failed before anything was looked at, what was owed before still is.
+    # If it failed before anything was read, the earlier debt remains.
     items = left.items or (known.items if known is not None else ())
     if known is None:
         tx.insert(SourceDebt(id=plan.id, items=items, reason=reason, gone=left.gone, created_at=tx.now()))
@@ -79,7 +79,7 @@ def _owe(tx: Tx, plan: Plan, known: SourceDebt | None, left: Untold) -> None:
 
 
 def give_up(tx: Tx, plan: Plan, actor: str, reason: str) -> None:
-    """End a debt that is not to be paid any more, if there is one, and say so."""
+    """End a debt that will not be written any more, if there is one, and record it."""
     known = tx.get(SourceDebt, plan.id)
     if known is not None:
         tx.delete(SourceDebt, plan.id)
@@ -88,7 +88,7 @@ def give_up(tx: Tx, plan: Plan, actor: str, reason: str) -> None:
 
 
 def is_settled(tx: Tx, plan_id: str, left: Untold | None) -> bool:
-    """Return whether there is nothing to keep of what telling came to: the usual case, which costs no write."""
+    """Return whether a write-back left nothing to record: the usual case, which costs no write."""
     known = tx.get(SourceDebt, plan_id)
     if left is None or known is None:
         return left is None and known is None
@@ -97,13 +97,13 @@ def is_settled(tx: Tx, plan_id: str, left: Untold | None) -> bool:
 
 
 def still_owed(tx: Tx, plan_id: str) -> Untold | None:
-    """Return what is owed already, as what telling came to."""
+    """Return an existing debt, as the result of a write-back."""
     known = tx.get(SourceDebt, plan_id)
     return Untold(reason=known.reason, items=known.items, gone=known.gone) if known is not None else None
 
 
 def ask(tx: Tx, plan_id: str) -> bool:
-    """Have a worker pay a debt at once; False where there is no debt."""
+    """Have a worker write a debt back at once; False if there is no debt."""
     if tx.get(SourceDebt, plan_id) is None:
         return False
     tx.update(SourceDebt, plan_id, asked_at=tx.now())
@@ -111,20 +111,20 @@ def ask(tx: Tx, plan_id: str) -> bool:
 
 
 def answer(tx: Tx, plan_id: str, asked_at: datetime) -> None:
-    """Note that a requested write-back was tried; a later request needs another try."""
+    """Record that a requested write-back was tried; a later request needs another try."""
     known = tx.get(SourceDebt, plan_id)
     if known is not None and known.asked_at == asked_at:
         tx.update(SourceDebt, plan_id, asked_at=None)
 
 
 def is_asked(tx: Tx, plan_id: str) -> bool:
-    """Return whether a write-back was requested at once and not tried yet."""
+    """Return whether an immediate write-back was requested and not tried yet."""
     known = tx.get(SourceDebt, plan_id)
     return known is not None and known.asked_at is not None
 
 
 def any_asked(tx: Tx) -> bool:
-    """Return whether any debt of the home is to be paid at once."""
+    """Return whether an immediate write-back of any debt of the home was requested."""
     return any(one.asked_at is not None for one in tx.find(SourceDebt))
 
 
@@ -134,13 +134,13 @@ def debts(tx: Tx) -> list[SourceDebt]:
 
 
 def debt_view(tx: Tx, plan_id: str, *, gone: bool = False) -> DebtView | None:
-    """Return what a plan's source is owed, also one that was not there if `gone`; None where it was told all."""
+    """Return the debt of a plan's source, also of a missing one if `gone`; None if all status is written."""
     owed = tx.get(SourceDebt, plan_id)
     return _view(tx, owed) if owed is not None and (gone or not owed.gone) else None
 
 
 def debt_views(tx: Tx, *, project_path: Checkouts | None) -> tuple[DebtView, ...]:
-    """Return what sources are owed that are there, of one project or of the whole home."""
+    """Return the debts of sources that exist, of one project or of the whole home."""
     owed = [one for one in debts(tx) if not one.gone]
     if project_path is not None:
         owed = list(_of_project(tx, owed, project_path))

@@ -1,4 +1,4 @@
-"""What a plan's source asks for that the plan did not do: items of people's, or work of another controller."""
+"""Find what a plan's source requests beyond the plan: items of the user, or of another controller."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,22 +18,22 @@ from loopwright.ports import Mark, PlannedWork, Source, Tx
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """A plan that ended, and what its source was last known to say."""
+    """A plan that ended, and the last known content of its source."""
 
     kind: str
     source: str
     place: Path
     marks: Mapping[str, Any]
     states: Mapping[str, Mark]
-    """How each task ended, by its key."""
+    """The final state of each task, by key."""
     told_done: frozenset[str]
-    """The items that the source itself was told are done; none while it is owed that."""
+    """The items that are written back as done; none while that is a debt."""
     tracked: bool
-    """Whether git tracks files of it."""
+    """Whether git tracks any of its files."""
 
 
 def ended_plan(tx: Tx, plan_id: str) -> Ended | None:
-    """Return what there is to compare a source with; None unless its newest plan ended by itself."""
+    """Return what to compare a source with; None unless its newest plan ended by itself."""
     plan = need(tx.get(Plan, plan_id), "the plan")
     loop = need(tx.get(Loop, plan.loop_id), "the loop")
     if plan.status not in ENDED_PLAN - {PlanState.CANCELLED} or loop.plan_id != plan.id:
@@ -52,9 +52,9 @@ def ended_plan(tx: Tx, plan_id: str) -> Ended | None:
 
 
 def source_news(source: Source | None, ended: Ended, *, ask_program: bool = False) -> SourceNews | None:
-    """Read a source again and return what is new in it; None where nothing is, or where the source is gone.
+    """Read a source again and return what is new in it; None if nothing is, or the source is gone.
 
-    A source with a program of its own is read only if `ask_program`: that may take a while.
+    A source with its own program is read only if `ask_program`: that may take a while.
     """
     if source is None or not source.has_status or not ended.place.exists():
         return None
@@ -69,9 +69,9 @@ def source_news(source: Source | None, ended: Ended, *, ask_program: bool = Fals
 
 
 def stale_items(source: Source | None, ended: Ended) -> tuple[str, ...]:
-    """Return the items of a source beside git that are marked in progress although the plan settled them.
+    """Return the items of an untracked source that are marked in progress although the plan settled them.
 
-    That is an older copy, which an editor saved over the end. A person who wants an item done again opens it.
+    That is an older copy, which an editor saved over the end. A user who wants an item done again opens it.
     """
     if source is None or not source.has_status or ended.tracked or not ended.place.exists():
         return ()

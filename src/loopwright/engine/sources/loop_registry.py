@@ -1,4 +1,4 @@
-"""`loop_registry.json`: every loop with its state, for programs that read files instead of asking the API."""
+"""Write `loop_registry.json`: every loop with its state, for programs that read files instead of using the API."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -32,27 +32,27 @@ class _Seen:
     now: datetime
     entries: Mapping[str, Mapping[str, Any]]
     folders: Mapping[str, Path]
-    """Of the projects that a worker serves and whose folder is here, by their ids."""
+    """The folders of projects that a worker serves and that exist here, by project id."""
 
 
 class LoopRegistry:
-    """Writes the registry into the home, and the part of each project into its state directory."""
+    """Writes the registry into the home, and each project's part into its state directory."""
 
     def __init__(self, world: World, files: StateFiles) -> None:
         self._world = world
         self._files = files
         self._known: dict[str, tuple[datetime, Mapping[str, Any]]] = {}
-        """What is written of loops that do not move, by id, with the moment of their last change."""
+        """Entries of loops that do not move, by id, with the time of their last change."""
 
     async def write(self, *, ends: bool = False) -> None:
-        """Write all of it; `ends` says that no worker drives anything any more."""
+        """Write all of it; `ends` is whether no worker drives anything any more."""
         seen = await self._world.store.read(lambda tx: self._load(tx, ends=ends))
         until = None if ends else seen.now + 2 * BEAT
         try:
             # With many loops it takes as long as several requests.
             await self._files.beside(lambda: self._put(seen, until))
         except OSError as trouble:
-            # The rows are the truth, and the next beat tries again.
+            # The rows are the truth, and the next heartbeat tries again.
             log.warning("the registry of loops was not written", extra={"why": str(trouble)})
 
     def _put(self, seen: _Seen, until: datetime | None) -> None:
@@ -78,7 +78,7 @@ class LoopRegistry:
         )
 
     def _is_written(self, loop: Loop) -> bool:
-        """Return whether what is known of a loop is what there is to write."""
+        """Return whether the known entry of a loop is current."""
         return _is_at_rest(loop) and loop.id in self._known and self._known[loop.id][0] == loop.updated_at
 
     def _entry(self, tx: Tx, loop: Loop, known: LoopPlans, *, driven: bool) -> Mapping[str, Any]:

@@ -1,7 +1,7 @@
-"""What people change in a work source while its plan runs: tasks added, removed, reordered, reworded, ticked by hand.
+"""The user's edits of a work source while its plan runs: tasks added, removed, reordered, reworded, ticked by hand.
 
-What was last seen in the file, and what was last told to it, are kept by item. A mark that is neither of these, and not
-how the task stands, was set by a person.
+The marks last read from the file, and last written to it, are stored by item. A mark that is neither, and
+differs from the task's state, was set by the user.
 """
 
 import asyncio
@@ -42,23 +42,23 @@ log = logging.getLogger(__name__)
 
 _DOUBT: Final = "an agent without a sandbox could have written that"
 _WAITING: Final = (TaskState.CREATED, TaskState.QUEUED, TaskState.ERROR)
-"""Tasks whose text the next attempt reads: they take over what their item says."""
+"""Tasks whose text the next attempt reads: they take it from their item."""
 _REPLACED: Final = f"its text changed while an agent worked on it, and {_DOUBT}"
 _CHANGED: Final = "its text changed after it was done, and nothing did what it says now"
 
 
 class Edits:
-    """Looks at the sources of running loops and takes in what people changed there."""
+    """Reads the sources of running loops and follows the user's edits."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._seen: dict[str, str] = {}
-        """What each loop's files were when they were last taken in: only a change is."""
+        """Each loop's files when they were last read: only a change is read."""
         self._told: dict[str, str] = {}
-        """Why the files of each plan could not be taken in: said once, not at every look."""
+        """Why the files of each plan could not be read: reported once, not at every pass."""
 
     async def take_in(self, plans: Collection[str] | None = None) -> bool:
-        """Look at every source that may have been changed, or at those of some plans; return whether one was."""
+        """Read every source that may have changed, or those of some plans; return whether one had."""
         if self._world.source is no_source:
             return False
         changed = False
@@ -69,17 +69,17 @@ class Edits:
             if source is None:
                 continue
             try:
-                # Beside everything else: a source may have to start a program.
+                # In parallel: a source may have to start a program.
                 files = await asyncio.to_thread(source.files, Path(project.path) / loop.source_path)
                 digest = _digest(files)
                 if self._seen.get(loop.id) == digest:
                     continue
                 work = await _parsed(self._world, source, files, loop.source_path, plan)
             except (UserError, OSError) as broken:
-                # A person may be in the middle of it, or the disk full; the next look may find it otherwise.
+                # The user may be editing it, or the disk is full; the next pass may succeed.
                 await self._tell(plan, str(broken))
                 continue
-            except Exception as defect:  # the boundary: what lies in one source must not take down the worker
+            except Exception as defect:  # the boundary: the content of one source must not stop the worker
                 if await self._tell(plan, f"internal error: {type(defect).__name__}: {defect}"):
                     log.exception("source not read", extra={"plan": plan.id})
                 continue
@@ -87,7 +87,7 @@ class Edits:
             await self._world.store.transact(
                 "source.edited", partial(_apply, ids=self._world.ids, plan_id=plan.id, work=work)
             )
-            # Only now: what could not be taken in is looked at again.
+            # Only now: a source that could not be read is tried again.
             self._seen[loop.id] = digest
             changed = True
         return changed
@@ -101,7 +101,7 @@ class Edits:
         return found
 
     async def _tell(self, plan: Plan, why: str) -> bool:
-        """Return why a source is not taken in; False when that was said before."""
+        """Report why a source is not followed; False if that was reported before."""
         if self._told.get(plan.id) == why:
             return False
         self._told[plan.id] = why
@@ -115,9 +115,9 @@ class Edits:
 
 
 async def read_at_end(world: World, project: Project, plan: Plan) -> PlannedWork | None:
-    """Read a plan's source once more before the plan ends; None where there is nothing to read, or it is broken.
+    """Read a plan's source once more before the plan ends; None if there is nothing to read, or it is broken.
 
-    What is broken holds up no end: what it says then counts as changed since.
+    A broken source does not hold up the end: its content then counts as changed afterwards.
     """
     loop: Loop = await world.store.read(lambda tx: need(tx.get(Loop, plan.loop_id), "the loop"))
     source = _readable(world, project, loop) if world.source is not no_source else None
@@ -128,15 +128,15 @@ async def read_at_end(world: World, project: Project, plan: Plan) -> PlannedWork
         return await _parsed(world, source, files, loop.source_path, plan)
     except (UserError, OSError) as broken:
         log.warning("source not read", extra={"plan": plan.id, "why": str(broken)})
-    except Exception:  # the boundary: a defect in a reader must not take down the worker
+    except Exception:  # the boundary: a defect in a reader must not stop the worker
         log.exception("source not read", extra={"plan": plan.id})
     return None
 
 
 def follow_at_end(tx: Tx, ids: Ids, plan: Plan, work: PlannedWork) -> bool:
-    """Take in what a person changed since the plan had nothing left to do; return whether that gives it more to do.
+    """Follow the user's edits since the plan had nothing left to do; return whether they add work.
 
-    It runs in the transaction that ends the plan: what was read right before is compared with what the rows know.
+    It runs in the transaction that ends the plan: the file as just read is compared with the rows.
     """
     told, wanted = _follow_keys(tx, ids, plan, work)
     tasks = {task.key: task for task in tx.find(Task, plan_id=plan.id)}
@@ -153,7 +153,7 @@ def follow_at_end(tx: Tx, ids: Ids, plan: Plan, work: PlannedWork) -> bool:
 
 
 def _is_opened(item: PlannedTask, task: Task) -> bool:
-    """Return whether a mark gives a settled task more to do; what landed is taken back by a command alone."""
+    """Return whether a mark gives a settled task more to do; landed work is removed by a command alone."""
     return item.mark is Mark.OPEN and (
         task.status is not TaskState.COMPLETE
         or (task.landed_sha is None and task.outcome is Outcome.UNVERIFIED)
@@ -161,7 +161,7 @@ def _is_opened(item: PlannedTask, task: Task) -> bool:
 
 
 def _readable(world: World, project: Project, loop: Loop) -> Source | None:
-    """Return what reads a loop's source; None where it has no place for marks, or is on another machine, perhaps."""
+    """Return the reader of a loop's source; None if it has no place for marks, or is perhaps on another machine."""
     source = world.source(loop.source_kind)
     return source if source is not None and source.has_status and Path(project.path).is_dir() else None
 
@@ -171,7 +171,7 @@ async def _parsed(world: World, source: Source, files: Files, name: str, plan: P
     check_part(plan, name, work)
     if problems := impossible(work.tasks):
         raise BadPlan(name, problems)
-    # Before a row names them: a gate may ask for them at once.
+    # Before a row names them: a gate may need them at once.
     if work.held_files:
         await asyncio.to_thread(keep, world.paths, work.held_files)
     return work
@@ -185,7 +185,7 @@ def _digest(files: Files) -> str:
 
 
 def marks_in(work: PlannedWork) -> dict[str, str]:
-    """Return how each item of a source is marked."""
+    """Return the mark of each item of a source."""
     return {task.key: task.mark.value for task in work.tasks}
 
 
@@ -199,10 +199,11 @@ def _apply(tx: Tx, *, ids: Ids, plan_id: str, work: PlannedWork) -> None:
 def _follow_keys(
     tx: Tx, ids: Ids, plan: Plan, work: PlannedWork
 ) -> tuple[list[str], tuple[PlannedTask, ...]]:
-    """Give each task the key that its item has now; return what changed, and the items.
+    """Give each task the current key of its item; return what changed, and the items.
 
-    A task whose key belongs to another item now gets a key that the source does not use, so nothing of it is written
-    to that item. The other item becomes a new task. If it still has the tick of the old text, it waits for a person.
+    A task whose key belongs to another item now gets a key that the source does not use, so nothing of it is
+    written to that item. The other item becomes a new task. If it still has the tick of the old text, it
+    waits for the user.
     """
     tasks = {task.key: task for task in tx.find(Task, plan_id=plan.id)}
     titles = {key: task.title for key, task in tasks.items() if not task.origin}
@@ -234,7 +235,7 @@ def _follow_keys(
 def _held(
     tx: Tx, plan: Plan, work: PlannedWork, replaced: Sequence[Task], marks: Mapping[str, Any]
 ) -> tuple[PlannedTask, ...]:
-    """Return the items; one that replaced another waits for a person if its text may not mean what it seems to.
+    """Return the items; a replacement of another item waits for the user if its text may not mean what it seems to.
 
     It may have the tick of the old text. Or the agent at work on the old text may have written an easier one.
     """
@@ -282,13 +283,13 @@ def _follow(
     _rewire(tx, plan, work)
     keep_marks(tx, plan.id, _merged(marks, marks_in(work), decided))
     if told:
-        # It is followed all the same: what was ticked is unverified, what was removed is cancelled, and both are told.
+        # It is followed anyway: ticked tasks are unverified, removed ones are cancelled, and both are reported.
         doubt = _DOUBT if could_be_an_agents(tx, plan) else ""
         tx.append(happened("source_edited", _person(plan), plan=plan, changes=told[:50], doubt=doubt))
 
 
 def _merged(known: Mapping[str, Any], seen: Mapping[str, str], decided: Mapping[str, str]) -> dict[str, Any]:
-    """Return the marks to keep; what was told before a person decided otherwise is not expected any more."""
+    """Return the marks to store; a written mark from before the user's decision is no longer expected."""
     told = {**{key: marks[1] for key, marks in known.items()}, **decided}
     return {key: [mark, told.get(key, mark)] for key, mark in seen.items()}
 
@@ -299,15 +300,15 @@ def _person(plan: Plan) -> str:
 
 def _reworded(tx: Tx, plan: Plan, task: Task, item: PlannedTask, position: int) -> list[str]:
     if task.origin:
-        return []  # the machine added it: the file has but a part of its words
+        return []  # Loopwright added it: the file has only a part of its text
     if task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
-        # What was under way goes first, whatever its file says of it.
+        # Work in progress goes first, whatever its file says.
         names = [name for name in WORDS if (name, task.priority) != ("priority", FIRST)]
         new = followed(tx, plan, task, item, names)
         tell_kept(tx, plan, task, item, new)
         if new.changes:
             tx.update(Task, task.id, **new.changes, position=position, updated_at=tx.now())
-            # How complex it is follows from its other words, where the file does not say it.
+            # Its complexity follows from its other fields, if the file does not set it.
             said = sorted(name for name in new.changes if name != "complexity" or item.complexity)
             return [f"{task.key}: {', '.join(said)}"] if said else []
     if task.position != position:
@@ -316,7 +317,7 @@ def _reworded(tx: Tx, plan: Plan, task: Task, item: PlannedTask, position: int) 
 
 
 def _renamed(tx: Tx, plan: Plan, task: Task, item: PlannedTask) -> list[str]:
-    """Note once that a settled task has a slightly different title now."""
+    """Record once that a settled task has a slightly different title now."""
     line = f"{task.key} is called {item.title!r} now, and stays as it is"
     if task.title == item.title or any(
         line in one.payload["changes"] for one in tx.events(plan=plan.id, types=("source_edited",))
@@ -361,9 +362,10 @@ def _marked(
 
 
 def _unticked(tx: Tx, ids: Ids, plan: Plan, task: Task) -> list[str]:
-    """Do again what only a tick had settled; landed work is taken back by a command alone.
+    """Reopen tasks that only a tick had settled; landed work is removed by a command alone.
 
-    An editor that saves what it read before the work landed unticks all of it as well: that must not undo hours.
+    An editor that saves what it read before the work landed also unticks it: that must not undo hours of
+    work.
     """
     ticked = task.landed_sha is None and task.outcome is Outcome.UNVERIFIED
     later = tx.find(Task, id=list(task.dependents), status=TaskState.COMPLETE, limit=1)
@@ -386,7 +388,7 @@ def _dropped(tx: Tx, ids: Ids, task: Task) -> list[str]:
 
 
 def _asked(tx: Tx, ids: Ids, task: Task, verb: str, what: str) -> list[str]:
-    """Ask for what an edit means, as a person would have typed it: it is carried out, or refused, like that."""
+    """Request what an edit means, like a typed command: it is carried out, or refused, in the same way."""
     plan = need(tx.get(Plan, task.plan_id), "the plan")
     commands.request(tx, ids, actor=_person(plan), verb=verb, target=task.id, arguments={})
     return [f"{task.key} {what}"]
@@ -403,10 +405,10 @@ def _stop_attempt(tx: Tx, task: Task) -> None:
 
 
 def _rewire(tx: Tx, plan: Plan, work: PlannedWork) -> None:
-    """Let every task that has not begun wait for what the source says now."""
+    """Give every task that has not begun the dependencies in the source."""
     tasks = {task.key: task for task in tx.find(Task, plan_id=plan.id)}
     waits = {task.id: list(task.depends_on) for task in tasks.values()}
-    # A fix that a person does not want is waited for no more, though the file still names it.
+    # A fix that the user does not want is no longer waited for, though the file still names it.
     fixes = [task for task in tasks.values() if task.origin in (ORIGIN, SPLIT_ORIGIN)]
     declined = {task.id for task in fixes if task.status is TaskState.CANCELLED}
     for item in work.tasks:
@@ -417,7 +419,7 @@ def _rewire(tx: Tx, plan: Plan, work: PlannedWork) -> None:
             and task.status in (TaskState.CREATED, TaskState.QUEUED, TaskState.ERROR)
         ):
             said = [tasks[key].id for key in dict.fromkeys(item.depends_on) if key in tasks]
-            # What a QA review or a split task waits for may stand in no file that a person edits.
+            # Dependencies of a QA review or a split task may not be in the file that the user edits.
             needed = [one.id for one in fixes if one.id in task.depends_on]
             waits[task.id] = [one for one in dict.fromkeys((*said, *needed)) if one not in declined]
     done = {task.id for task in tasks.values() if is_met(task)}
@@ -436,7 +438,7 @@ def _rewire(tx: Tx, plan: Plan, work: PlannedWork) -> None:
 def _reorder(
     tx: Tx, plan: Plan, work: PlannedWork, tasks: Mapping[str, Task], waits: Mapping[str, Sequence[str]]
 ) -> None:
-    """Give the tasks the order that the source has now."""
+    """Give the tasks the order of the source."""
     named = {item.key: item.after for item in work.tasks}
     among = graph.order_among(tasks, named)
     order, _ = graph.ordered(

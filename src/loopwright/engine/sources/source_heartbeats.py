@@ -1,6 +1,7 @@
 """Heartbeat files, per loop and in a source's own format: fresh while a worker drives the plan.
 
-They lie in the state directory or beside the source, never on a branch: they are about this moment and machine.
+They are in the state directory or beside the source, never on a branch: they are about this moment and
+machine.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 async def show_signs(world: World) -> None:
-    """Show that every running loop whose source wants to know is being driven."""
+    """Write a heartbeat for every running loop whose source supports one."""
     for project, loop, plan in await world.store.read(lambda tx: _driven(tx, world)):
         await show_sign(world, project, loop, plan)
 
@@ -33,7 +34,7 @@ async def show_signs(world: World) -> None:
 async def show_sign(
     world: World, project: Project, loop: Loop, plan: Plan, progress: Progress | None = None
 ) -> None:
-    """Write the sign of life of one loop, where its source asks for one; trouble with that stops nothing."""
+    """Write the heartbeat of one loop, if its source supports one; a problem with it stops nothing."""
     source = world.source(loop.source_kind)
     if source is None or not source.has_heartbeat:
         return
@@ -68,7 +69,7 @@ def _driven(tx: Tx, world: World) -> list[tuple[Project, Loop, Plan]]:
 # A heartbeat file per loop, in its project's state directory: fresh as long as a worker drives it.
 
 BEAT: Final = timedelta(seconds=5)
-"""How often a driven loop's file is written; one that is older than two beats belongs to a dead worker."""
+"""How often a driven loop's file is written; a file that is older than two intervals belongs to a dead worker."""
 
 _DRIVEN: Final = (LoopState.RUNNING, LoopState.PAUSED)
 ENDS: Final = frozenset({"loop_completed", "loop_failed", "loop_stopped"})
@@ -76,7 +77,7 @@ ENDS: Final = frozenset({"loop_completed", "loop_failed", "loop_stopped"})
 
 
 async def beat(world: World, files: StateFiles) -> None:
-    """Write the health of every running loop, and the sign of life that its source asks for."""
+    """Write the health of every running loop, and the heartbeat that its source supports."""
     healths = await world.store.read(lambda tx: _healths(tx, world))
     if healths:
         await files.beside(lambda: _put(files, healths))

@@ -61,7 +61,7 @@ _UNDER_WAY = tuple(LIVE_ATTEMPT - {AttemptState.QUEUED})
 
 
 def touched_books(project: Project, plan: Plan, attempt: Attempt) -> tuple[str, ...]:
-    """Return the files of the source that an attempt changed, though only Loopwright writes there."""
+    """Return the source files that an attempt changed, though only Loopwright writes them."""
     touched = [(PurePosixPath(project.subfolder) / path).as_posix() for path in attempt.touched]
     return tuple(path for path in plan.books if any_covers(touched, path))
 
@@ -75,7 +75,7 @@ async def booked(
     attempt: Attempt,
     candidate: Candidate,
 ) -> str:
-    """Return the commit to move the branch to when a candidate lands: itself, or what is told of it on top."""
+    """Return the commit to move the branch to when a candidate lands: itself, or its status write-back on top."""
     if not plan.books or candidate.empty:
         return candidate.sha
 
@@ -93,7 +93,7 @@ async def booked(
         await _owe(world, tracked, progress, broken)
         return candidate.sha
     source = world.source(loop.source_kind)
-    # The files know of those that are about to land before this one, and so whether its phase has ended with it.
+    # The files include tasks that are about to land before this one, and so whether its phase has ended with it.
     if source is None or not files or not _has_ended(source.parse(files, loop.source_path), task.phase):
         return top
     ended = written(source, files, progress)
@@ -108,10 +108,10 @@ def _has_ended(work: PlannedWork, phase: str) -> bool:
 
 
 async def tell(world: World, plan_id: str) -> Untold | None:
-    """Bring a source up to date with its plan; return why that could not be done, None when it could.
+    """Write a plan's status to its source; return why that could not be done, None if it was.
 
-    A source that a person has broken is left alone, and git may refuse as well: the caller keeps the debt, and
-    calls again.
+    A source that the user has broken is not touched, and git may refuse as well: the caller keeps the debt,
+    and calls again.
     """
     loaded = await world.store.read(lambda tx: _load(tx, plan_id)) if world.source is not no_source else None
     if loaded is None:
@@ -163,9 +163,9 @@ async def tell(world: World, plan_id: str) -> Untold | None:
 
 
 async def tell_on_branch(world: World, repository: Repository, project: Project, plan: Plan) -> str:
-    """Bring a tracked source up to date while nothing lands; return the tip of the branch.
+    """Update a tracked source while nothing lands; return the tip of the branch.
 
-    That is when the plan begins, and before the complete gate: so the gate sees the tree that stays.
+    This is done when the plan begins, and before the complete gate, so the gate sees the final tree.
     """
     if plan.books:
         loop, progress = await world.store.read(
@@ -187,8 +187,8 @@ def _load(tx: Tx, plan_id: str) -> tuple[Project, Loop, Plan, Progress, bool] | 
     loop = need(tx.get(Loop, plan.loop_id), "the loop")
     if loop.plan_id != plan.id:
         return None  # the source has another plan now
-    # While something is on its way, its landing tells; and what was verified stays as it is. What the complete gate
-    # refused, or could not judge, must not continue saying that all is done.
+    # While something is about to land, that landing writes status; and a verified tree stays as it is. A tree that
+    # the complete gate refused, or could not check, must not keep saying that all is done.
     running = plan.status is PlanState.RUNNING
     unverified = running and plan.completed_at is not None and loop.state is not LoopState.RUNNING
     stuck = running and plan.failed_tasks > 0
@@ -206,7 +206,7 @@ async def _tell_in_place(
     told = written(source, seen, progress)
     theirs = await _theirs(world, source, loop, plan, seen, progress) if told else frozenset()
     if plan.status in ENDED_PLAN and theirs:
-        # What a person changed since the end is new work, and stays as they wrote it.
+        # The user's edits since the end are new work, and stay as they are.
         items = {key: item for key, item in progress.items.items() if key not in theirs}
         told = written(source, seen, replace(progress, items=items))
     await _put(world, source, place, loop, plan, seen, told, theirs)
@@ -215,7 +215,7 @@ async def _tell_in_place(
 async def _theirs(
     world: World, source: Source, loop: Loop, plan: Plan, seen: Files, progress: Progress
 ) -> frozenset[str]:
-    """Return the items that a person added or marked, and that the plan has not followed yet."""
+    """Return the items that the user added or marked, and that the plan has not followed yet."""
     items = source.parse(seen, loop.source_path).tasks
     states = {key: item.mark for key, item in progress.items.items()}
     found = await world.store.read(lambda tx: edited(items, marks_of(tx, plan.id), states))
@@ -225,9 +225,9 @@ async def _theirs(
 async def _tell_beside(
     world: World, repository: Repository, source: Source, tracked: Tracked, progress: Progress
 ) -> None:
-    """Tell the files in place that git does not track, of a source of which it tracks others.
+    """Write the untracked files of a source in place, if git tracks its other files.
 
-    They are told beside what stands on the branch: a checkpoint counts what the plan there says.
+    Their status matches the branch: a checkpoint counts what the plan there says.
     """
     plan, loop = tracked.plan, tracked.loop
     place = Path(tracked.project.path) / loop.source_path
@@ -259,7 +259,7 @@ async def _put(
     if not told:
         return
     if theirs and plan.status not in ENDED_PLAN:
-        # What a person wrote is taken in first: told now, it would pass for our own.
+        # The user's edits are followed first: writing now would make them look like Loopwright's own.
         if loop.state is LoopState.RUNNING:
             return
         hint = f"`loopwright resume {short_id(plan.id)}` takes it in"
@@ -268,7 +268,7 @@ async def _put(
             code="source_changed",
             hint=hint,
         )
-    # Before it is written: what is there after a kill is then known to be ours.
+    # Before it is written: after a kill, the content is then known to be Loopwright's.
     after = {task.key: task.mark.value for task in source.parse({**seen, **told}, loop.source_path).tasks}
     mine = {key: mark for key, mark in after.items() if key not in theirs}
     await world.store.transact("source.told", lambda tx: _note_told(tx, plan.id, mine, apart=theirs))
@@ -283,7 +283,7 @@ async def _put(
 
 
 def _note_told(tx: Tx, plan_id: str, told: Mapping[str, str], *, apart: frozenset[str] = frozenset()) -> None:
-    """Note how items are about to be marked by us; those `apart` are a person's, and stay as they were known."""
+    """Record the marks that are about to be written; items in `apart` are the user's, and keep their known marks."""
     known = marks_of(tx, plan_id)
     marks = {key: [(known.get(key) or [mark])[0], mark] for key, mark in told.items()}
     marks |= {key: known[key] for key in apart if key in known}
@@ -292,7 +292,7 @@ def _note_told(tx: Tx, plan_id: str, told: Mapping[str, str], *, apart: frozense
 
 
 def _note_also(tx: Tx, plan_id: str, told: Mapping[str, str]) -> tuple[str, ...]:
-    """Note what a program is about to be told; return the items that stand otherwise than they were last told."""
+    """Record what a program is about to be told; return the items whose status changed since the last time."""
     before = {key: last for key, (_, last) in marks_of(tx, plan_id).items()}
     _note_told(tx, plan_id, {**before, **told})
     return tuple(key for key, mark in told.items() if before.get(key) != mark)
@@ -306,7 +306,7 @@ def _behind(tx: Tx, plan_id: str, progress: Progress) -> tuple[str, ...]:
 
 
 async def _owe(world: World, tracked: Tracked, progress: Progress, broken: BadPlan) -> None:
-    """Keep that a branch could not be told: what lands, lands all the same."""
+    """Record a debt for a branch that could not be updated; landings still land."""
     plan = tracked.plan
     log.warning("status not written back", extra={"source": tracked.loop.source_path, "why": str(broken)})
 
@@ -321,7 +321,7 @@ async def _owe(world: World, tracked: Tracked, progress: Progress, broken: BadPl
 async def _still_owed(
     world: World, repository: Repository, source: Source, tracked: Tracked, progress: Progress
 ) -> Untold | None:
-    """Return what is owed to a branch that continues: what lands tells it again, once it can be read there."""
+    """Return the debt of a branch that continues: the next landing writes again, once the source can be read there."""
     owed = await world.store.read(lambda tx: still_owed(tx, tracked.plan.id))
     if owed is None or tracked.plan.executed_at is None:
         return owed
@@ -340,7 +340,7 @@ async def _tell_on_branch(world: World, repository: Repository, tracked: Tracked
 
 
 async def _tell_if_ours(world: World, repository: Repository, tracked: Tracked, progress: Progress) -> None:
-    """Tell the branch of a plan that was not verified, if it is as we left it; what a person made of it is theirs."""
+    """Write to the branch of a plan that was not verified, if it is unchanged; the user's changes of it stay."""
     plan = tracked.plan
     try:
         tip = await repository.tip(plan.branch)
@@ -366,17 +366,17 @@ async def _told_on(
     *,
     rests: bool = False,
 ) -> tuple[str, Files]:
-    """Return the commit that tells the progress on top of another, and the files as they are there.
+    """Return the commit with the progress on top of another, and its files.
 
-    `rests` says that the other is the tip, and that nothing lands. Raises `BadPlan` where the source cannot
-    be read there.
+    `rests` is whether the other is the tip, and nothing lands. Raises `BadPlan` if the source cannot be read
+    there.
     """
     loop = tracked.loop
     source = world.source(loop.source_kind)
     if source is None or not source.has_status:
         return sha, {}
     found = await files_on(repository, source, tracked, sha, in_checkout(source, tracked), progress)
-    # What lands together is marked commit by commit: while that continues, what collides with a mark waits.
+    # Tasks that land together are marked commit by commit: until then, anything that collides with a mark waits.
     current, seen = found.current, found.seen
     if rests:
         current, seen = await settled(world, repository, source, tracked, sha, found)
@@ -394,7 +394,7 @@ async def _with_files(
     at: datetime,
     seen: Files,
 ) -> str:
-    """Return a commit with these files of the source on top of another: the other itself if none is tracked."""
+    """Return a commit with these source files on top of another: the other itself if none is tracked."""
     plan, folder = tracked.plan, folder_of(tracked.plan, tracked.loop)
     files = {path_of(folder, name): content for name, content in changed.items()}
     files = {path: content for path, content in files.items() if path in plan.books}

@@ -1,4 +1,4 @@
-"""The files of a source that git tracks, as they are on a commit, with what people changed in their own copy."""
+"""The tracked files of a source as they are on a commit, with the user's changes from their own copy."""
 
 import posixpath
 from collections.abc import Mapping
@@ -40,21 +40,21 @@ class Found:
 
     committed: Files
     current: Files
-    """With what people changed in their own copy, and with what git does not track."""
+    """With the user's changes from their own copy, and with untracked files."""
     theirs: Files
     """Changes of the user that conflict with the branch: the files with the user's changes alone."""
     places: Mapping[str, int]
-    """The line of each of those at which the two meet, as their copy numbers it."""
+    """The line of each conflict, as numbered in the user's copy."""
     seen: Files
-    """Their own copy, as far as `current` has what they changed in it."""
+    """The user's copy, as far as `current` has its changes."""
     copies: Files
-    """Their own copy of those in `theirs`."""
+    """The user's copy of those in `theirs`."""
 
 
 async def files_on(
     repository: Repository, source: Source, tracked: Tracked, sha: str, theirs: Files, progress: Progress
 ) -> Found:
-    """Return a source as it is on a commit; `theirs` is what lies in the user's own copy."""
+    """Return a source as it is on a commit; `theirs` is the user's own copy."""
     folder = folder_of(tracked.plan, tracked.loop)
     committed = inside(await repository.files_at(sha, tracked.plan.books), folder)
     beside = untracked(tracked.plan, folder, theirs)
@@ -66,14 +66,14 @@ async def files_on(
         for name, content in theirs.items()
         if name in start and name in committed and content != committed[name]
     ]
-    # What they take back they have changed since their copy was last seen, not since the plan began.
+    # A reverted change counts from when their copy was last read, not from when the plan began.
     last = inside(await repository.copies(sha, since=base_sha), folder) if differing else {}
     start = {**start, **{name: content for name, content in last.items() if name in start}}
     edited = [name for name in differing if theirs[name] != start[name]]
     as_it_is = Found(committed, found, {}, {}, last, {})
     if not edited:
         return as_it_is
-    # Each with the same status, so that the status that Loopwright wrote does not count as a change.
+    # Each with the same status, so that Loopwright's own status does not count as a change.
     told = _with_status(source, theirs, progress)
     if told is None:
         return as_it_is
@@ -94,8 +94,8 @@ async def files_on(
 def written(source: Source, files: Files, progress: Progress) -> Files:
     """Return the files that change when the status is written into them.
 
-    An item with another title than its task is not the item that was worked on: it is never called done, and a tick
-    that it has is not taken away.
+    An item whose title differs from its task's is not the item that was worked on: it is never marked as
+    done, and its tick is not removed.
     """
     found = {item.key: item for item in source.parse(files, "the source").tasks}
     items = {
@@ -117,45 +117,40 @@ def _with_status(source: Source, files: Files, progress: Progress) -> Files | No
 
 
 def _line_in(theirs: bytes, told: bytes, line: int) -> int:
-    """Return the line in the user's file that was found in the file with our status."""
+    """Return the line in the user's file for a line in the file with our status."""
     lines, words = theirs.splitlines(), told.splitlines()[line - 1 : line]
     places = [at for at, one in enumerate(lines, start=1) if [one] == words]
     return min(places, key=lambda at: abs(at - line), default=min(line, len(lines)))
 
 
 def in_checkout(source: Source, tracked: Tracked) -> Files:
-    """Return the files in the user's own copy.
-
-    Nothing while their files cannot be read: they may be editing them, and work continues.
-    """
+    """Return the files in the user's own copy; none while they cannot be read, because the user may be editing them."""
     place = Path(tracked.project.path) / tracked.loop.source_path
     try:
-        # What the source's program writes is not a file of the commit.
+        # The output of the source's program is not a file of the commit.
         return {} if source.has_program(place) else source.files(place)
     except (BadPlan, OSError):
         return {}
 
 
 def untracked(plan: Plan, folder: str, files: Files) -> Files:
-    """Return those of a source's files that git does not track."""
+    """Return the source files that git does not track."""
     return {name: content for name, content in files.items() if path_of(folder, name) not in plan.books}
 
 
 def path_of(folder: str, name: str) -> str:
-    """Return the path in the repository of a file that a source in this folder knows by its name."""
+    """Return the path in the repository of a file that a source in this folder names."""
     return posixpath.normpath(posixpath.join(folder, name))
 
 
 async def settled(
     world: World, repository: Repository, source: Source, tracked: Tracked, tip: str, found: Found
 ) -> tuple[Files, Files]:
-    """Return the files with changes of people's that collide on the branch: their last word counts there.
+    """Return the files with conflicting changes of the user on the branch: the user's latest version counts there.
 
-    Beside them what is then seen of their own copy.
-
-
-    Only Loopwright writes these files on the branch, so a conflict is an earlier change of the user, unless another
-    commit changed them. Between these two a person has to decide.
+    The second value is what is then read from the user's copy. Only Loopwright writes these files on the
+    branch, so a conflict is an earlier change of the user, unless another commit changed them. Then the user
+    has to decide.
     """
     plan = tracked.plan
     if not found.theirs:
@@ -182,7 +177,7 @@ async def settled(
 
 
 async def _tell_conflicts(world: World, tracked: Tracked, conflicts: Mapping[str, int]) -> None:
-    """Say once for each place what a person has to put together when they merge."""
+    """Report once for each place what the user has to merge by hand."""
     plan, folder = tracked.plan, folder_of(tracked.plan, tracked.loop)
     places = [f"{path_of(folder, name)}:{line}" for name, line in conflicts.items()]
 
@@ -215,24 +210,24 @@ def is_readable(source: Source, files: Files) -> bool:
 
 
 def inside(files: Mapping[str, bytes], folder: str) -> Files:
-    """Return files by the names that a source in that folder knows them by."""
+    """Return files by the names that a source in that folder uses."""
     return {posixpath.relpath(path, folder or "."): content for path, content in files.items()}
 
 
-# What the branch of a plan that has ended does not tell of it: what was verified stays as it is.
+# Missing status on the branch of an ended plan: a verified tree stays as it is.
 
 
 async def left_at_end(
     repository: Repository, source: Source, tracked: Tracked, progress: Progress
 ) -> Untold | None:
-    """Return what landed and neither the branch nor the user's own copy calls done; None where one of them does."""
+    """Return what landed without being marked as done on the branch or in the user's copy; None if either has it."""
     landed = [key for key, item in progress.items.items() if item.mark is Mark.DONE and item.commit]
     if not landed:
         return None
     theirs = in_checkout(source, tracked)
     on_branch = await _on_branch(repository, tracked, theirs)
     left = _left(source, tracked, on_branch, landed) if on_branch else None
-    # A person may have written it into their own copy, as they are asked to.
+    # The user may have written it into their own copy, as asked.
     if left is None or _left(source, tracked, theirs, landed) is None:
         return None
     if not (Path(tracked.project.path) / tracked.loop.source_path).exists():
@@ -241,7 +236,7 @@ async def left_at_end(
 
 
 async def _on_branch(repository: Repository, tracked: Tracked, theirs: Files) -> Files:
-    """Return the source as its plan left it; nothing where that is gone."""
+    """Return the source as its plan left it; None if that is gone."""
     plan, folder = tracked.plan, folder_of(tracked.plan, tracked.loop)
     try:
         sha = plan.result_sha or await repository.tip(plan.branch)

@@ -1,4 +1,4 @@
-"""What is said of a task that is under way: what its agent does, what it waits for, what changed in the checkout."""
+"""The current activity of a task: what its agent does, what it waits for, what changed in the checkout."""
 
 import json
 from collections.abc import Callable
@@ -15,28 +15,28 @@ from loopwright.core.values.states import AttemptState, RunState, TaskState
 from loopwright.engine.rows.world import HomePaths
 from loopwright.ports import Tx
 
-# What changed in the user's own checkout while agents ran, with the commands that undo it, for the screen.
+# Changes of the user's own checkout while agents ran, with the commands that undo them.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrayView:
-    """One look at the checkout that found it changed."""
+    """One check that found the checkout changed."""
 
     run: str
     whose: str
     """One of `core.receipts.events.WHOSE`."""
     changes: tuple[str, ...]
     undo: tuple[str, ...]
-    """Commands of a shell, or comments where only a person can tell what to undo."""
+    """Shell commands, or comments if only the user can tell what to undo."""
 
     @property
     def by_whom(self) -> str:
-        """What is known about who made the changes."""
+        """What is known about the author of the changes."""
         return WHOSE[self.whose]
 
 
 def stray_views(tx: Tx, plan_id: str, task_id: str | None = None) -> tuple[StrayView, ...]:
-    """Return what was noticed during a plan, or during one of its tasks, in order."""
+    """Return the changes that were found during a plan, or during one of its tasks, in order."""
     events = tx.events(plan=plan_id, task=task_id, types=(CHECKOUT_CHANGED,))
     return tuple(
         StrayView(
@@ -50,15 +50,15 @@ def stray_views(tx: Tx, plan_id: str, task_id: str | None = None) -> tuple[Stray
 
 
 SETS_UP: Final = ("running setup", "installing dependencies")
-"""How it is said that a command of the project's prepares the workspace."""
+"""The text for a command of the project that prepares the workspace."""
 ANSWERED: Final = "it has its answer, and continues when the plan does"
-"""What a task does that asked a person and was answered."""
+"""The activity of a task whose question to the user was answered."""
 
 
 def preparing(
     attempt: Attempt | None, runs: list[Run], policy: Policy, lasted: Callable[[Run], float | None]
 ) -> str:
-    """Return what an agent waits for before it starts: the workspace, a command that prepares it, or a free slot."""
+    """Return what an agent waits for before it starts: the workspace, the command that prepares it, or a free slot."""
     if attempt is None or not (policy.setup or policy.dependencies):
         return "making the workspace, or waiting for a free slot"
     setup, dependencies = f"setup_{attempt.base_sha}", f"dependencies_{attempt.base_sha}"
@@ -82,7 +82,7 @@ def doing(
     reviewer: str,
     held_up: str,
 ) -> str:
-    """Return what the agent of a task does, or what the task waits for; `held_up` is said while it is made ready."""
+    """Return what the agent of a task does, or what the task waits for; `held_up` is used while it is prepared."""
     if attempt is None:
         if task.manual and task.status is TaskState.AWAITING_RESPONSE:
             return "waits for you to do it by hand"
@@ -122,12 +122,12 @@ def doing(
 
 
 def progress(directory: Path) -> dict[str, Any]:
-    """Return what an agent was last seen doing; empty when nothing is known."""
+    """Return an agent's last known activity; empty if unknown."""
     return read_json(directory / "progress.json")
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return what a file says; empty when it is not there, or half written."""
+    """Return the content of a JSON file; empty if it is missing or half written."""
     try:
         found = json.loads(path.read_text())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What was drawn from an account: its runs, and what they cost together."""
+"""The use of an account: its runs, and their total cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ from loopwright.engine.money.spending import in_force
 from loopwright.ports import Tx
 
 LISTED: Final = 20
-"""So many runs are told one by one."""
+"""The most runs that are listed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drew:
-    """One run that drew from an account."""
+    """One run that used an account."""
 
     id: str
     plan_id: str
     task: str
-    """Its key; empty for what concerns the whole plan."""
+    """Its key; empty for the whole plan."""
     role: Role
     model: str | None
     state: RunState
@@ -37,22 +37,22 @@ class Drew:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
-    """An account, and what runs drew from it."""
+    """An account, and the runs that used it."""
 
     envelope: Envelope
     cost_micros: int | None
-    """Of all runs whose cost is known; None where it is known of none."""
+    """The total of all known costs; None if no cost is known."""
     cost_estimated: bool
     cost_complete: bool
     """Whether the cost of each run that has ended is known."""
     today_micros: int | None
-    """What those cost that began on this day, by UTC."""
+    """The cost of runs that began on this day, in UTC."""
     runs: tuple[Drew, ...]
-    """The last ones, the newest first."""
+    """The last runs, the newest first."""
 
 
 def drawn_from(tx: Tx, envelope: Envelope, *, most: int = LISTED) -> Drawn:
-    """Return what was drawn from an account."""
+    """Return the use of an account."""
     found = tx.find(
         Run,
         agent=envelope.agent,
@@ -94,10 +94,10 @@ def _drew(run: Run, keys: dict[str, str]) -> Drew:
     )
 
 
-# Caps as people see them: what each one allows, and what was spent of it.
+# Caps for people: the limit of each, and what was spent.
 
 _EACH = frozenset({"max_cost_per_run", "max_cost_per_task"})
-"""Caps that each run or task has to itself."""
+"""Caps that apply to each run or task separately."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +107,9 @@ class CapView:
     setting: str
     limit_micros: int
     spent_micros: int | None
-    """By runs that have ended; None where each run or task has the limit to itself."""
+    """The cost of ended runs; None if the limit applies to each run or task separately."""
     warning: str = ""
-    """That it is nearly used up, in words; empty while it is not, and when it is used up."""
+    """The warning that it is nearly used up; empty if it is not, and if it is used up."""
 
 
 def cap_views(tx: Tx, plan: Plan) -> tuple[CapView, ...]:

@@ -21,7 +21,7 @@ class LoopProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopResources:
-    """What a loop works with."""
+    """The agents and slots of a loop."""
 
     agent: str | None
     model: str | None
@@ -49,7 +49,7 @@ class LoopView:
     source_path: str
     status: LoopState
     starting: bool
-    """A start was asked for, and no plan was made of the source yet."""
+    """Whether a start was requested, and the source has no plan yet."""
     reason: str
     plan_id: str | None
     plan_status: PlanState | None
@@ -58,7 +58,7 @@ class LoopView:
     started_at: datetime | None
     last_heartbeat: datetime | None
     current_test: str | None
-    """The task that is worked on; the first of them if several are."""
+    """The task in progress; the first if there are several."""
     current_tasks: tuple[str, ...]
     progress: LoopProgress
     priority: int
@@ -73,18 +73,18 @@ class LoopView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopPlans:
-    """The plans that some loops drive, and how far each is, by the plans' ids."""
+    """The plans that some loops drive, with their progress, by plan id."""
 
     of: Mapping[str, str]
-    """The plan of each loop, by the loops' ids."""
+    """The plan of each loop, by loop id."""
     plans: Mapping[str, Plan]
     progress: Mapping[str, LoopProgress]
     working: Mapping[str, tuple[str, ...]]
-    """The keys of the tasks that are worked on."""
+    """The keys of the tasks in progress."""
 
 
 def stage_plans(tx: Tx, loop: Loop, limit: int) -> list[Plan]:
-    """Return the plans of the stages of a folder that is worked on in rounds, the newest first; else nothing."""
+    """Return the plans of the stages of a folder with rounds, the newest first; else nothing."""
     if loop.source_kind != FOLDER_KIND or loop.plan_id is not None:
         return []
     stages = [one.id for one in tx.find(Loop, project_id=loop.project_id, source_kind=STAGE_KIND)]
@@ -97,7 +97,7 @@ def plan_of(tx: Tx, loop: Loop) -> str | None:
 
 
 def plans_of(tx: Tx, loops: Iterable[Loop]) -> LoopPlans:
-    """Read the plans of many loops at once: a list would have to ask for each."""
+    """Read the plans of many loops at once: a list would need a query for each."""
     of = {one.id: found for one in loops if (found := plan_of(tx, one))}
     ids = list(of.values())
     plans = {one.id: one for one in tx.find(Plan, id=ids)} if ids else {}
@@ -108,7 +108,7 @@ def plans_of(tx: Tx, loops: Iterable[Loop]) -> LoopPlans:
 
 
 def view_of(tx: Tx, loop: Loop, known: LoopPlans, *, pid: int | None, heartbeat: datetime | None) -> LoopView:
-    """Return a loop with what its plan and its project say."""
+    """Return the view of a loop, with data of its plan and its project."""
     project = tx.get(Project, loop.project_id)
     plan = known.plans.get(known.of.get(loop.id, ""))
     tasks = known.working.get(plan.id, ()) if plan else ()
@@ -140,12 +140,12 @@ def view_of(tx: Tx, loop: Loop, known: LoopPlans, *, pid: int | None, heartbeat:
 
 
 def is_starting(loop: Loop) -> bool:
-    """Return whether a start was asked for and has not happened; rounds keep who asked while they run."""
+    """Return whether a start was requested and has not happened; rounds keep the requester while they run."""
     return loop.start is not None and loop.state is not LoopState.RUNNING
 
 
 def registry_entry(view: LoopView) -> dict[str, Any]:
-    """Return a loop as the file `loop_registry.json` has it."""
+    """Return the entry of a loop in `loop_registry.json`."""
     resources, budget = view.resources, view.budget
     return {
         "name": view.name,
@@ -176,7 +176,7 @@ def status_word(view: LoopView) -> str:
 
 
 def at_work(tx: Tx, plans: Iterable[Plan]) -> dict[str, tuple[str, ...]]:
-    """Return the keys of the tasks that are worked on, in the order of the source, by the ids of their plans."""
+    """Return the keys of the tasks in progress, in the order of the source, by plan id."""
     going = [one.id for one in plans if one.status not in ENDED_PLAN]
     live = tx.find(Attempt, plan_id=going, state=LIVE_ATTEMPT) if going else []
     tasks = tx.find(Task, id=[one.task_id for one in live], order_by=("position",)) if live else []

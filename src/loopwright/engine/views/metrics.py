@@ -1,4 +1,7 @@
-"""How well a project's plans went: tries, time, cost, and which tasks needed more than their share. From rows alone."""
+"""The results of a project's plans: attempts, time, cost, and tasks that needed many attempts.
+
+From rows alone.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +32,7 @@ _JUDGED = (AttemptState.LANDED, AttemptState.REJECTED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlakyTask:
-    """A task that needed more attempts than most."""
+    """A task that needed many attempts."""
 
     plan_id: str
     key: str
@@ -38,23 +41,23 @@ class FlakyTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What a number of tasks took together."""
+    """The totals of several tasks."""
 
     tasks: int = 0
     completed: int = 0
     failed: int = 0
-    """Tasks that agents worked on; a task that a person blocked before is not a failure."""
+    """Tasks that agents worked on; a task that the user blocked before is not a failure."""
     attempts: int = 0
-    """Attempts that were judged; an attempt that the machine broke off does not count."""
+    """Attempts that were judged; an attempt that was interrupted by the machine does not count."""
     retries: int = 0
     """Attempts beyond the first of each task."""
     begun: int = 0
-    """All that an agent was started in: with those that were broken off, and those that continue."""
+    """All attempts in which an agent started: including interrupted ones, and those that continue."""
     broken_off: int = 0
     first_pass: int = 0
     """Tasks whose first attempt landed and stayed."""
     first_pass_rate: float | None = None
-    """Of the tasks that were completed or failed; None when there is none."""
+    """The share among completed and failed tasks; None if there are none."""
     agent_runs: int = 0
     agent_seconds: float = 0.0
     gate_runs: int = 0
@@ -63,13 +66,13 @@ class Figures:
     unknown_costs: int = 0
     """Runs of unknown cost: they are not in the sum."""
     cost_estimated: bool = False
-    """Some of it is by the table of prices."""
+    """Whether some of it comes from the table of prices."""
     flaky: tuple[FlakyTask, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFigures:
-    """What one plan took."""
+    """The totals of one plan."""
 
     plan_id: str
     loop_id: str
@@ -80,7 +83,7 @@ class PlanFigures:
     """Its state in one word: see `engine.rows.plan_states_text`."""
     outcome: Outcome | None
     loop_state: LoopState | Literal[""]
-    """Empty when its loop drives another plan by now."""
+    """Empty if its loop drives another plan by now."""
     started_at: datetime | None
     ended_at: datetime | None
     wall_seconds: float | None
@@ -89,7 +92,7 @@ class PlanFigures:
 
 
 def plan_figures(tx: Tx, plan: Plan) -> PlanFigures:
-    """Return what a plan took."""
+    """Return the totals of a plan."""
     loop = tx.get(Loop, plan.loop_id)
     driven = driven_by(loop, plan)
     ended = plan.verified_at or plan.completed_at
@@ -115,7 +118,7 @@ def plan_figures(tx: Tx, plan: Plan) -> PlanFigures:
 
 
 def together(plans: Sequence[PlanFigures]) -> Figures:
-    """Return what several plans took together."""
+    """Return the totals of several plans."""
     each = [one.figures for one in plans]
 
     def total(name: str) -> int:
@@ -146,12 +149,12 @@ def together(plans: Sequence[PlanFigures]) -> Figures:
 def _figures(tasks: Sequence[Task], attempts: Sequence[Attempt], runs: Sequence[Run]) -> Figures:
     judged: dict[str, list[Attempt]] = {task.id: [] for task in tasks}
     for attempt in sorted(attempts, key=lambda one: one.n):
-        # A QA review that found something did its job: it is not a failed attempt.
+        # A QA review with findings did its job: it is not a failed attempt.
         if attempt.state in _JUDGED and attempt.failure is not Failure.ISSUES:
             judged[attempt.task_id].append(attempt)
     agents = [run for run in runs if run.role in AGENT_ROLES and run.started_at is not None]
     started = {run.attempt_id for run in agents}
-    # A workspace that is made ready ahead is not an attempt yet, and a person's work is not an agent's.
+    # A workspace that is prepared ahead is not an attempt yet, and the user's work is not an agent's.
     begun = [one for one in attempts if one.id in started]
     tried = {one.task_id for one in begun}
     completed = [task for task in tasks if task.status is TaskState.COMPLETE]
@@ -185,7 +188,7 @@ def _figures(tasks: Sequence[Task], attempts: Sequence[Attempt], runs: Sequence[
 
 
 def _landed_first(tries: Sequence[Attempt]) -> bool:
-    # Where more followed, a person took the first one back.
+    # If more followed, the user removed the first one's landing.
     return len(tries) == 1 and tries[0].state is AttemptState.LANDED
 
 
@@ -199,10 +202,10 @@ def _seconds(runs: Iterable[Run]) -> float:
     )
 
 
-# Which checks of a project are flaky, from the verdicts that found them so.
+# The flaky checks of a project, from the verdicts that found them.
 
 _AT_ONCE = 100
-"""Databases take only so many values in one question."""
+"""The most values in one database query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,14 +214,14 @@ class FlakyView:
 
     name: str
     command: str
-    """The gate's command that has it."""
+    """The gate's command that contains it."""
     times: int
-    """How often it was seen to be."""
+    """How often it was flaky."""
     last_at: datetime
     plan_id: str
-    """Where it was seen last."""
+    """The plan in which it was last flaky."""
     task: str | None
-    """The key of the task whose candidate was judged then; None when it was the result of the plan."""
+    """The key of the task whose candidate was checked then; None if it was the result of the plan."""
     run_id: str
 
 
@@ -252,12 +255,12 @@ def _task(tx: Tx, run_id: str) -> str | None:
     return task.key if task is not None else None
 
 
-# What each run took, and what a loop's plans took together: the same rows as in `metrics`, cut in other ways.
+# The use of each run, and of a loop's plans: the same rows as in `metrics`, grouped differently.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopFigures:
-    """What all plans of a loop took that were looked at."""
+    """The totals of a loop's plans."""
 
     loop_id: str
     loop: str
@@ -265,21 +268,21 @@ class LoopFigures:
     verified: int
     started_at: datetime | None
     ended_at: datetime | None
-    """Of the newest plan; None while it continues."""
+    """The end of the newest plan; None while it continues."""
     wall_seconds: float
-    """Of those plans that have ended, waits included; not what lies between them."""
+    """The time of plans that have ended, including waits, without the time between them."""
     figures: Figures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFigures:
-    """What one process took: an agent's, or a gate's."""
+    """The totals of one process: an agent's, or a gate's."""
 
     run_id: str
     plan_id: str
     loop_id: str
     task: str
-    """Its key; empty for what concerns the whole plan."""
+    """Its key; empty for the whole plan."""
     attempt: int | None
     role: Role
     agent: str | None
@@ -291,13 +294,13 @@ class RunFigures:
     wall_seconds: float | None
     """None while it continues."""
     cost_micros: int | None
-    """None is unknown, or a gate, which costs nothing."""
+    """None if unknown, or for a gate, which costs nothing."""
     cost_estimated: bool
     usage: Usage | None
 
 
 def loop_figures(plans: Sequence[PlanFigures]) -> list[LoopFigures]:
-    """Return what each loop took, given its plans from the newest on."""
+    """Return the totals of each loop, from its plans, newest first."""
     mine: dict[str, list[PlanFigures]] = {}
     for plan in plans:
         mine.setdefault(plan.loop_id, []).append(plan)
@@ -317,7 +320,7 @@ def loop_figures(plans: Sequence[PlanFigures]) -> list[LoopFigures]:
 
 
 def run_figures(tx: Tx, plan: Plan) -> list[RunFigures]:
-    """Return what each run of a plan took that has begun, in the order in which they began."""
+    """Return the totals of each run of a plan that has begun, in the order in which they began."""
     keys = {one.id: one.key for one in tx.find(Task, plan_id=plan.id)}
     numbers = {one.id: one.n for one in tx.find(Attempt, plan_id=plan.id)}
     begun = [

@@ -17,7 +17,7 @@ from loopwright.engine.views.overview import RunView
 from loopwright.engine.views.views import PlanView, TaskDetail
 
 _SHORT: Final = 10
-"""How much of a commit's name is shown."""
+"""How much of a commit id is shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,34 +31,34 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """What to type for a task and for those that hold it up, and whether it can be tried again at all."""
+    """What to type for a task and for those that hold it up, and whether it can be tried again."""
 
     handle: str = ""
     blockers: tuple[str, ...] = ()
     retry_refused: str = ""
-    """Why `retry` would be refused; empty when it would not."""
+    """Why `retry` would be refused; empty if it would not."""
     may_leave_out: bool = False
-    """Whether the plan could be verified without it: everything else has landed."""
+    """Whether the plan can be verified without it: everything else has landed."""
     stuck: tuple[str, ...] = ()
-    """Those that can never start without it, where nothing else of its plan is left to do."""
+    """Those that can never start without it, if nothing else of its plan is left."""
     resting: bool = False
     """Whether the plan was paused or stopped, so that nothing continues by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What a view does not know, and next steps depend on."""
+    """Facts for the next steps that a view does not have."""
 
     is_worked_on: bool = False
     """Whether a process works on the plan now."""
     has_branch: bool = False
     """Whether the plan's branch still exists."""
     is_elsewhere: bool = False
-    """Whether the plan's repository is another than the one that the caller is in."""
+    """Whether the plan's repository differs from the caller's."""
     has_plan_file: bool = False
-    """Whether the plan that a planner answered with is a file already."""
+    """Whether the plan in a planner's answer is already a file."""
     names: Names = field(default_factory=Names)
-    """About a task."""
+    """The names for a task."""
     unchanged: frozenset[int] = frozenset()
     """Attempts of a task that changed nothing."""
 
@@ -75,14 +75,14 @@ def next_steps(view: PlanView | TaskDetail | RunView, known: Known) -> tuple[Ste
 
 
 def planned_file(view: PlanView) -> str:
-    """Return the file that the plan of a planner's answer is written to; empty for any other plan."""
+    """Return the file for the plan in a planner's answer; empty for any other plan."""
     if view.answers != Role.PLANNER.value:
         return ""
     return f"{FOLDER}/{name_of(view.title.removeprefix(TITLED))}.yaml"
 
 
 def _writing(view: PlanView, known: Known) -> list[Step]:
-    """Return how the plan that a planner answered with becomes a file, where it did not yet."""
+    """Return how the plan in a planner's answer becomes a file, if it has not yet."""
     file = planned_file(view)
     if not file or known.has_plan_file:
         return []
@@ -117,7 +117,7 @@ def _of_plan(view: PlanView, known: Known) -> list[Step]:
     if view.status == "VERIFIED":
         whole = [one for one in view.finishes if not one.tasks]
         if any(one.state == "FINISHED" for one in whole):
-            return []  # it is where it was to go
+            return []  # it is already merged
         if whole and whole[-1].state == "REFUSED":
             why = f"its end was refused: {whole[-1].detail.partition(chr(10))[0]}"
             return [Step(command=command("accept", plan, finish=whole[-1].how), why=why)]
@@ -133,7 +133,7 @@ def _of_plan(view: PlanView, known: Known) -> list[Step]:
     ][:3]
     given_up = [task for task in view.tasks if task.status == "CANCELLED" and not task.manual]
     if given_up and view.loop_state == "FAILED" and view.status == "RUNNING" and not steps:
-        # The two ways to continue: you decide which.
+        # The two ways to continue: the user decides.
         steps += [
             Step(
                 command=command("retry", view.prefix + task.key),
@@ -147,7 +147,7 @@ def _of_plan(view: PlanView, known: Known) -> list[Step]:
                 Step(command=command("reverify", plan), why=f"or verify what landed, without {without}")
             )
         elif view.done:
-            # The loop has failed, so whatever is queued waits for what was given up.
+            # The loop has failed, so everything queued waits for the failed tasks.
             stuck = [task.key for task in view.tasks if task.status == "QUEUED"][:2]
             steps += [
                 Step(

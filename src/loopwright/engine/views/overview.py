@@ -1,4 +1,4 @@
-"""A home at a glance: one line for each plan, and the facts of one run."""
+"""A short overview of a home: one line for each plan, and the facts of one run."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -39,7 +39,7 @@ class PlanSummary:
     """Its state in one word: see `engine.rows.plan_states_text`."""
     loop_state: LoopState | Literal[""]
     taken: str
-    """Where its work went as a whole (`accepted`, `pull request`); empty while that is undecided."""
+    """Where its whole work went (`accepted`, `pull request`); empty while that is undecided."""
     outcome: Outcome | None
     reason: str
     project: str
@@ -51,7 +51,7 @@ class PlanSummary:
     cost_estimated: bool
     created_at: datetime
     changed_s: float
-    """How many seconds ago something last changed in it."""
+    """How many seconds ago it last changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ def _summary(tx: Tx, plan: Plan, now: datetime) -> PlanSummary:
         cost_complete=_is_known(tx, plan),
         cost_estimated=tx.count(Run, plan_id=plan.id, cost_estimated=True) > 0,
         created_at=plan.created_at,
-        # By the time of day, which may have been set back since.
+        # By wall-clock time, which may have been set back since.
         changed_s=max(0.0, (now - _changed_at(tx, plan, loop)).total_seconds()),
     )
 
@@ -148,14 +148,14 @@ def count_plans(tx: Tx, *, project_path: Checkouts | None = None) -> int:
 
 
 def is_current(tx: Tx, plan_id: str) -> bool:
-    """Return whether a plan is still what its loop drives; a newer run of the same source takes its place."""
+    """Return whether a plan is still its loop's plan; a newer run of the same source replaces it."""
     plan = tx.get(Plan, plan_id)
     loop = tx.get(Loop, plan.loop_id) if plan else None
     return plan is not None and plan.status not in ENDED_PLAN and loop is not None and loop.plan_id == plan.id
 
 
 def open_runs(tx: Tx, plan_id: str) -> list[Run]:
-    """Return the runs of a plan whose process should be there now."""
+    """Return the runs of a plan whose process should exist now."""
     return tx.find(Run, plan_id=plan_id, state=(RunState.RUNNING, RunState.AWAITING_RESPONSE))
 
 

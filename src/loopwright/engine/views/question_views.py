@@ -1,4 +1,4 @@
-"""Questions as people see them."""
+"""Views of questions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from loopwright.ports import Tx
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionView:
-    """One question, with who waits for its answer."""
+    """One question, and the tasks that wait for its answer."""
 
     id: str
     kind: str
@@ -44,7 +44,7 @@ class QuestionView:
 
     @property
     def is_given_up(self) -> bool:
-        """Whether it asks what to do about a task that Loopwright gave up."""
+        """Whether it asks what to do about a task that failed for good."""
         return is_given_up(self.kind, self.key)
 
     @property
@@ -54,7 +54,7 @@ class QuestionView:
 
     @property
     def is_manual(self) -> bool:
-        """Whether it asks you to do a manual step."""
+        """Whether it asks the user to do a manual step."""
         return self.kind == MANUAL
 
     @property
@@ -103,7 +103,7 @@ def asked_in_plan(tx: Tx, plan: Plan, attempts: Sequence[Attempt]) -> tuple[Ques
 def list_questions(
     tx: Tx, *, project_path: Checkouts | None = None, closed: bool = False
 ) -> list[QuestionView]:
-    """Return the open questions, of one project or of all; with `closed`, those that were settled too."""
+    """Return the open questions, of one project or of all; with `closed`, settled ones too."""
     where: dict[str, Any] = {} if closed else {"state": QuestionState.OPEN}
     if project_path is not None:
         where["project_id"] = project_ids(tx, project_path)

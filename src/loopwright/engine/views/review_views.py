@@ -1,4 +1,4 @@
-"""What people and machines see of reviews."""
+"""Views of reviews, for people and programs."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ class ReviewView:
 
     @property
     def in_words(self) -> str:
-        """What came of it, as half a line."""
+        """The result as part of a line."""
         by = " ".join(filter(None, (self.agent, self.model)))
         opinions = sum(one not in blocking(self.findings) for one in self.findings)
         also = f", {opinions} opinions" if opinions > 1 else ", 1 opinion" if opinions else ""
@@ -46,7 +46,7 @@ class ReviewView:
 
 
 def reviews_of(tx: Tx, attempt: Attempt) -> tuple[ReviewView, ...]:
-    """Return the reviews of an attempt, in order, and the one of an earlier attempt that it was held against."""
+    """Return the reviews of an attempt, in order, and an earlier attempt's review that applied to it."""
     found = tx.find(Review, attempt_id=attempt.id, order_by=("created_at",))
     if attempt.review_id and attempt.review_id not in {one.id for one in found}:
         found = [*tx.find(Review, id=[attempt.review_id]), *found]
@@ -69,14 +69,14 @@ def reviews_of(tx: Tx, attempt: Attempt) -> tuple[ReviewView, ...]:
 
 
 def newest_reviews(tx: Tx, plan: Plan) -> dict[str, ReviewState]:
-    """Return how the newest review of each attempt stands that has one."""
+    """Return the state of each attempt's newest review, if it has one."""
     if plan.policy.review.mode == "off":
         return {}
     return {one.attempt_id: one.state for one in tx.find(Review, plan_id=plan.id, order_by=("created_at",))}
 
 
 def reviewer_at_work(attempt: Attempt | None, runs: list[Run]) -> str:
-    """Return the reviewer of an attempt's work; empty while there is none."""
+    """Return the agent that is reviewing an attempt; empty if there is none."""
     if attempt is None:
         return ""
     return next(
@@ -84,23 +84,23 @@ def reviewer_at_work(attempt: Attempt | None, runs: list[Run]) -> str:
     )
 
 
-# What people decided about a task, for those who look at it.
+# The user's decisions about a task.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionView:
-    """One decision of a person."""
+    """One decision of the user."""
 
     at: str
     actor: str
     type: str
     words: str
-    """What was done and said, on one line."""
+    """The decision and its note, on one line."""
     note: str
 
 
 def decisions_about(tx: Tx, task: Task) -> tuple[DecisionView, ...]:
-    """Return what people decided about a task, the oldest first."""
+    """Return the user's decisions about a task, the oldest first."""
     found = overrides(
         tx.events(plan=task.plan_id, task=task.id, types=tuple(sorted(OVERRIDES))), machine=MACHINE
     )

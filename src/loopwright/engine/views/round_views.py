@@ -1,4 +1,4 @@
-"""How a loop over a prompt stands, from its rows."""
+"""The state of a prompt loop, from its rows."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from loopwright.ports import Tx
 
 
 def last(tx: Tx, plan: Plan) -> Last | None:
-    """Return the newest round of a loop that has nothing under way; None when it is not over for good."""
+    """Return the newest round of a loop that has nothing left to run; None if that round is not final."""
     task = _newest(tx, plan)
     if task is None or task.status is not TaskState.COMPLETE or task.completed_at is None:
         return None
@@ -32,12 +32,12 @@ def _newest(tx: Tx, plan: Plan) -> Task | None:
 
 
 def left(task: Task) -> int:
-    """Return how many rounds there may be after those of a task: the one that landed was a round as well."""
+    """Return how many more rounds may follow those of a task; a landed round counts too."""
     return task.max_attempts - task.attempts - 1
 
 
 def sleeps_until(tx: Tx, plan: Plan) -> datetime | None:
-    """Return when the next round begins, if a loop sleeps because the last one landed."""
+    """Return when the next round begins, if a loop sleeps after a landed round."""
     if not plan.policy.rounds.on or plan.status is not PlanState.RUNNING or plan.open_tasks:
         return None
     newest = last(tx, plan)
@@ -46,7 +46,7 @@ def sleeps_until(tx: Tx, plan: Plan) -> datetime | None:
 
 
 def which_round(plan: Plan, task: Task) -> tuple[int, int]:
-    """Return which round of a loop a task is in, and of how many; what a machine broke off was none."""
+    """Return which round of a loop a task is in, and of how many; interrupted rounds do not count."""
     if not loops(plan, task):
         return 0, 0
     most = max(plan.policy.rounds.max, task.max_attempts)
@@ -54,7 +54,7 @@ def which_round(plan: Plan, task: Task) -> tuple[int, int]:
 
 
 def how_it_stopped(tx: Tx, plan: Plan) -> str:
-    """Return what stopped a loop, its name and in words; nothing for any other plan, or while it continues."""
+    """Return what stopped a loop, as its name and in words; empty for any other plan, or while it continues."""
     if not plan.policy.rounds.on or plan.completed_at is None:
         return ""
     told = tx.events(plan=plan.id, types=("rounds_ended",))

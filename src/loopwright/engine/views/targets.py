@@ -1,4 +1,4 @@
-"""What a person means by a name: an id or its beginning, a task's name, a plan's name, or PLAN/TASK."""
+"""Find what the user means by a name: an id or its beginning, a task's name, a plan's name, or PLAN/TASK."""
 
 import posixpath
 from collections.abc import Callable, Sequence
@@ -15,13 +15,13 @@ from loopwright.ports import Tx
 Target = Plan | Task | Run
 
 _SHORTEST = 4
-"""Fewer characters of an id mean nothing."""
+"""Fewer characters of an id are ambiguous."""
 
 
 def resolve_target(
     tx: Tx, text: str, *, project_path: Checkouts | None = None, fits: Callable[[Task], bool] | None = None
 ) -> Target:
-    """Find what a person means, or raise with what it could be; of several tasks, the only one that `fits` is meant."""
+    """Find what the user means, or raise with the candidates; of several tasks, the only one that `fits` is meant."""
     kinds: tuple[type[Plan] | type[Task] | type[Run], ...] = (Plan, Task, Run)
     for kind in kinds:
         if (row := tx.get(kind, text)) is not None:
@@ -47,7 +47,7 @@ def resolve_target(
 
 
 def handle(tx: Tx, task: Task, *, project_path: Checkouts | None = None) -> str:
-    """Return what to type for a task: its name where that means this exact task, else PLAN/TASK."""
+    """Return what to type for a task: its name if that means exactly this task, else PLAN/TASK."""
     try:
         meant = resolve_target(tx, task.key, project_path=project_path)
     except NotFound:
@@ -57,16 +57,16 @@ def handle(tx: Tx, task: Task, *, project_path: Checkouts | None = None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obvious:
-    """What is meant when nothing is named, and why it is that."""
+    """The default target without a name, and the reason for it."""
 
     row: Plan | Task
     why: str
 
 
 def obvious_target(tx: Tx, *, project_path: Checkouts | None = None, with_output: bool = False) -> Obvious:
-    """Return what most needs a look: a task that needs a person, else a running one, else the newest plan.
+    """Return the default target: a task that needs the user, else a running one, else the newest plan.
 
-    `with_output` asks for something that has printed: then it is the newest plan's latest run that counts.
+    With `with_output` the target must have printed something: then the newest plan's latest run counts.
     """
     plans = recent_plans(tx, project_path=project_path) or recent_plans(tx)
     if not plans:
@@ -104,7 +104,7 @@ def _driven(tx: Tx, loop: Loop) -> Plan:
 
 
 def _in_named_plan(tx: Tx, text: str, plans: Sequence[Plan]) -> list[Task]:
-    """Read a text as PLAN/TASK; a slash may be part of either name, so each one is tried."""
+    """Read a text as PLAN/TASK; either name may contain a slash, so each one is tried."""
     known: list[Plan] = []
     for at in (place for place, char in enumerate(text) if char == "/"):
         name, key = text[:at], text[at + 1 :]
@@ -123,7 +123,7 @@ def _in_named_plan(tx: Tx, text: str, plans: Sequence[Plan]) -> list[Task]:
 
 
 def _called(tx: Tx, plans: Sequence[Plan], name: str) -> list[Plan]:
-    """Return the plans of this name: a title, a loop, or the file with or without its ending; current ones if any."""
+    """Return the plans with this name: a title, a loop, or the file with or without its ending; current ones if any."""
     wanted, found = {name.casefold(), posixpath.normpath(name).casefold()}, []
     for plan in plans:
         names = {plan.title}
@@ -138,7 +138,7 @@ def _called(tx: Tx, plans: Sequence[Plan], name: str) -> list[Plan]:
 def _of_one_plan(
     tx: Tx, text: str, tasks: list[Task], plans: Sequence[Plan], fits: Callable[[Task], bool] | None
 ) -> Task:
-    """Choose among tasks of one name: the only one that fits, that of the only unfinished plan, or current one."""
+    """Choose among tasks with one name: the only fitting one, that of the only unfinished plan, or the current one."""
     by_id = {plan.id: plan for plan in plans}
     tasks.sort(key=lambda task: by_id[task.plan_id].created_at, reverse=True)
     current = [task for task in tasks if _is_current(tx, by_id[task.plan_id])] or tasks
@@ -164,7 +164,7 @@ def _choice(tx: Tx, row: Target) -> Choice:
 
 
 def _is_current(tx: Tx, plan: Plan) -> bool:
-    """A loop drives one plan; a newer run of the same source takes its place."""
+    """Return whether a loop still drives this plan; a newer run of the same source replaces it."""
     loop = tx.get(Loop, plan.loop_id)
     return loop is not None and loop.plan_id == plan.id
 

@@ -1,4 +1,4 @@
-"""What people and machines see of a home: one read model for the command line, the state files and every later face."""
+"""The view of a home for people and programs: one read model for the command line, the state files and the API."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -81,9 +81,11 @@ class TaskView:
     title: str
     status: TaskState
     origin: str
-    """Empty for a task of the source, `fix` for one that fixes what the complete gate found, `qa` what a QA review
-    found, `docs` for one that brings business documents up to date, `discovered` for work that an agent found
-    and a person accepted."""
+    """Empty for a task of the source.
+
+    Otherwise `fix` for a failure of the complete gate, `qa` for a finding of a QA review, `docs` for business
+    documents, `discovered` for accepted work that an agent found.
+    """
     stage: TaskState | AttemptState
     """The living attempt's state, or the task's own status."""
     outcome: Outcome | None
@@ -93,7 +95,7 @@ class TaskView:
     max_attempts: int
     elapsed_s: float | None
     cost_micros: int | None
-    """None when any run's cost is unknown and none is known."""
+    """None if no run's cost is known."""
     cost_estimated: bool
     checks_passed: int
     checks_total: int
@@ -103,22 +105,22 @@ class TaskView:
     reason: str
     depends_on: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
-    """Tasks that come first in the order of the source. It does not need them."""
+    """Tasks that come first in the order of the source. It does not need their results."""
     manual: bool = False
-    """A step that you do: no agent gets it."""
+    """Whether the user does the step: no agent gets it."""
     failure: Failure | None = None
     review: ReviewState | None = None
-    """How the review of its newest attempt stands; None when there is none."""
+    """The state of the review of its newest attempt; None if there is none."""
     taken_by: str = ""
-    """The person who does it by hand."""
+    """The user who does it by hand."""
     reviewed_by: str = ""
-    """The person who has looked at what landed."""
+    """The user who reviewed what landed."""
     round: int = 0
-    """Which round of its loop it is in, or landed in; 0 if the task is not a round of a loop over a prompt."""
+    """Which round of its loop it is in, or landed in; 0 if the task is not a round of a prompt loop."""
     rounds: int = 0
-    """How many there may be."""
+    """The most rounds."""
     blocked: bool = False
-    """It failed at nothing: its source calls it blocked, another has it, or you did not answer its question in time."""
+    """Whether it is blocked without a failure: by its source, another owner, or an unanswered question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +136,7 @@ class PlanView:
     loop_name: str
     loop_state: LoopState | Literal[""]
     taken: str
-    """Where its work went as a whole (`accepted`, `pull request`); empty while that is undecided."""
+    """Where its whole work went (`accepted`, `pull request`); empty while that is undecided."""
     project: str
     path: str
     branch: str
@@ -151,37 +153,37 @@ class PlanView:
     cost_micros: int | None
     cost_complete: bool
     cost_estimated: bool
-    """Some of it is by the table of prices, because an agent told only its tokens."""
+    """Whether some of it comes from the table of prices, because an agent reported only tokens."""
     elapsed_s: float | None
-    """How long something was running for it; waiting, pauses and nights do not count."""
+    """How long one of its runs was active; without waits and pauses."""
     created_at: datetime
     evaluation: dict[str, Any] = field(default_factory=dict)
     answers: str = ""
-    """What its agents are for that change nothing (`planner`, `plan-evaluator`); empty where they work."""
+    """The role of its agents if they change nothing (`planner`, `plan-evaluator`); empty if they work."""
     questions: tuple[QuestionView, ...] = ()
-    """What waits for a person's answer."""
+    """Questions that wait for the user's answer."""
     limits: tuple[CapView, ...] = ()
-    """What may be spent, and how much of that was."""
+    """Its cost limits, and what was spent."""
     resume_at: datetime | None = None
-    """When it continues by itself, while it is paused."""
+    """When it continues by itself while it is paused."""
     finishes: tuple[FinishView, ...] = ()
-    """What became of its branch, by policy or because a person accepted it; the oldest first."""
+    """What happened to its branch, by policy or because the user accepted it; the oldest first."""
     awaits_look: bool = False
-    """Nothing new starts, because too many results wait for a person's look."""
+    """Whether nothing new starts because too many results wait for the user's review."""
     sleeps_until: datetime | None = None
-    """When the next round begins, if it is a loop over a prompt that sleeps."""
+    """When the next round of a sleeping prompt loop begins."""
     stopped: str = ""
-    """What stopped it, if it is a loop over a prompt that came to its end."""
+    """What stopped a prompt loop that has ended."""
     status_on_branch: bool = False
-    """Whether its source is in git, and so its status in the commits on the plan's branch."""
+    """Whether git tracks its source, so that its status is in the commits on the plan's branch."""
     discovered: int = 0
     """How many discoveries of its agents wait for a decision."""
     untold: DebtView | None = None
-    """What its source could not be told."""
+    """The write-back debt of its source."""
     news: SourceNews | None = None
-    """What its source has beyond this plan; set by the caller that read the source after the plan ended."""
+    """What its source contains beyond this plan; set by the caller that read the source after the plan ended."""
     prefix: str = ""
-    """What goes in front of a task's name in a command, where the name alone could mean another plan's task."""
+    """The prefix of a task's name in a command, if the name alone could mean another plan's task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,9 +196,9 @@ class AttemptView:
     agent: str
     model: str | None
     drew: tuple[str, ...]
-    """Who worked on it, run by run: agent, account and model, each change once."""
+    """The agents, accounts and models of its runs, each change once."""
     stands_in: str
-    """Why its agent works instead of the one that was meant to; empty when it is that one."""
+    """Why its agent replaces the task's own agent; empty if it is that agent."""
     failure: Failure | None
     advice: str
     detail: str
@@ -211,15 +213,15 @@ class AttemptView:
     cost_estimated: bool
     summary: str
     commands: tuple[CommandResult, ...] = ()
-    """What the last gate on this attempt ran, with the last lines of each command."""
+    """The commands of the last gate on this attempt, with the last lines of each."""
     checks: tuple[Check, ...] = ()
     reviews: tuple[ReviewView, ...] = ()
     contradicted: tuple[str, ...] = ()
     """Existing checks that it contradicts without permission."""
     outside: tuple[str, ...] = ()
-    """What it changed outside of the paths that the task declared."""
+    """Changes outside the paths that the task declared."""
     qa: QaReport | None = None
-    """What it came to as a QA review."""
+    """Its result as a QA review."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,13 +243,13 @@ class TaskDetail:
     commands: tuple[GateCommand, ...] = ()
     """The commands that must pass, with their names."""
     decisions: tuple[DecisionView, ...] = ()
-    """What people decided about it, the oldest first."""
+    """The user's decisions about it, the oldest first."""
     strays: tuple[StrayView, ...] = ()
-    """What changed in the user's checkout while its agents ran."""
+    """Changes of the user's checkout while its agents ran."""
     questions: tuple[QuestionView, ...] = ()
-    """What it waits for a person to answer."""
+    """Its questions that wait for the user's answer."""
     diagnosis: Diagnosis | None = None
-    """Why it most likely failed, and what may help; None for a task that is not given up."""
+    """Why it most likely failed, and what may help; None if it did not fail for good."""
     healing: tuple[Healing, ...] = ()
     """What `auto_heal` tried for it, the oldest step first."""
 
@@ -361,21 +363,21 @@ def _is_full(plan: Plan, tasks: list[Task]) -> bool:
 
 
 def goes_on(tx: Tx) -> bool:
-    """Return whether anything in the home is active, or will be without you."""
-    # Rounds are driven by a controller: a worker has something to do when one of their stages runs.
+    """Return whether anything in the home is active, or will be without the user."""
+    # A controller drives rounds: a worker has something to do when one of their stages runs.
     if tx.count(Loop, state=LoopState.RUNNING, plan_id=NOT_NULL) or tx.count(Finish, state=OPEN_FINISH):
         return True
     return any(loop.resume_at is not None for loop in tx.find(Loop, state=LoopState.PAUSED))
 
 
 def is_busy(tx: Tx) -> bool:
-    """Return whether there is anything to do in the home now, what may finish after a pause included."""
+    """Return whether there is anything to do in the home now, including what may finish after a pause."""
     doing = (AttemptState.PREPARING, AttemptState.WORKING, AttemptState.CHECKING, AttemptState.LANDING)
     return goes_on(tx) or tx.count(Attempt, state=doing) > 0
 
 
 def _names_suffice(tx: Tx, plan: Plan, loop: Loop | None) -> bool:
-    """Return whether the names of a plan's tasks can only mean this plan: see `targets.resolve_target`."""
+    """Return whether the names of a plan's tasks are unambiguous: see `targets.resolve_target`."""
     unfinished = tx.count(Plan, project_id=plan.project_id, status=set(PlanState) - ENDED_PLAN)
     if plan.status not in ENDED_PLAN:
         return unfinished == 1
@@ -439,7 +441,7 @@ def _task_view(
 
 
 def lasted_s(run: Run, now: datetime, paths: HomePaths) -> float | None:
-    """Return how long a run took, or has taken so far: as its keeper measured it, wherever that can be known."""
+    """Return how long a run took, or has taken so far: as its keeper measured it, if that is known."""
     if run.started_at is None or (run.ended_at is None and run.state in PROCESS_OVER):
         return None
     if run.ended_at is None:
@@ -454,7 +456,7 @@ def _elapsed(runs: list[Run], now: datetime, paths: HomePaths) -> float:
 
 
 def _worked(runs: list[Run], now: datetime) -> float:
-    """Return for how long at least one run was going."""
+    """Return how long at least one run was active."""
     spans = sorted((run.started_at, run.ended_at or now) for run in runs if run.started_at)
     total = timedelta()
     until: datetime | None = None
@@ -475,7 +477,7 @@ def _is_estimate(runs: list[Run]) -> bool:
 
 
 def task_detail(tx: Tx, task_id: str, paths: HomePaths) -> TaskDetail:
-    """Return one task with what each of its attempts came to."""
+    """Return one task with the results of its attempts."""
     task = tx.get(Task, task_id)
     if task is None:
         raise NotFound(f"there is no task {task_id}", code="task_not_found")
@@ -521,7 +523,7 @@ def _asked(tx: Tx, task: Task, attempts: list[Attempt]) -> list[Question]:
 
 
 def _judged(runs: list[Run]) -> Verdict | None:
-    """Return what was last found by running something; a setup that went well judges nothing."""
+    """Return the last result of running something; a successful setup is not one."""
     found = [
         run.verdict
         for run in runs
@@ -532,7 +534,7 @@ def _judged(runs: list[Run]) -> Verdict | None:
 
 def _who(run: Run, among: list[Run]) -> str:
     name = called(run.agent or "", run.account)
-    # The model is told only at a run's end: where one did not get that far, it sets none apart.
+    # The model is only reported at a run's end: unfinished runs are not separated by it.
     known = [one.model for one in among if (one.agent, one.account) == (run.agent, run.account)]
     return f"{name} {run.model}" if all(known) else name
 
@@ -577,7 +579,7 @@ def _not_allowed(attempt: Attempt) -> tuple[str, ...]:
     return collapsed(facts.contradicted) if facts is not None and not any(facts.allowed_by) else ()
 
 
-# How much other work a plan's agents found: apart from its decisions, since every look at a plan asks it.
+# The number of discoveries: apart from their decisions, since every view of a plan needs it.
 
 
 def count_open(tx: Tx, plan_id: str) -> int:

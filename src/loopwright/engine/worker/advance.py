@@ -1,4 +1,4 @@
-"""Applies policy: load the frontier, decide, and commit to what was decided in one transaction."""
+"""Apply policy: load the frontier, decide, and commit to the decisions in one transaction."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -67,7 +67,7 @@ from loopwright.ports import Tx
 JUDGED = frozenset({AttemptState.CHECKING, AttemptState.LANDING})
 """States in which no agent works any more."""
 _IN_ORDER = ("priority", "position", "created_at")
-"""How the tasks of a plan start; like `core.policy.decide.turn_of`."""
+"""The order in which the tasks of a plan start; like `core.policy.decide.turn_of`."""
 _TURN: dict[str, Any] = {"status": TaskState.QUEUED, "unmet": 0, "early": False, "taken_by": ""}
 """A task that may start."""
 _DISPATCH_BATCH = 200
@@ -79,20 +79,21 @@ BeforeEnd = Callable[[Collection[str]], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advanced:
-    """What one pass committed to."""
+    """The decisions of one pass."""
 
     legs: tuple[Leg, ...]
     dispatched: bool
-    """There are tasks now that were not there before: another pass may start them."""
+    """Whether there are new tasks: another pass may start them."""
     look_again_s: float | None
-    """In how many seconds something is due: told so, because the clock that decides may not be the worker's own."""
+    """In how many seconds something is due: relative, because the clock that decides may not be the worker's own."""
 
 
 async def advance(world: World, before_end: BeforeEnd | None = None) -> Advanced:
-    """Make one pass. Reading comes first, so that an idle home is never locked for writing.
+    """Make one pass.
 
-    `before_end` is called with the plans that have nothing left to do, before that counts; it returns whether the
-    sources of any of them were changed.
+    Reading comes first, so that an idle home is never locked for writing. `before_end` is called with the
+    plans that have nothing left to do before they end; it returns whether the sources of any of them were
+    changed.
     """
     seen, now = await world.store.read(lambda tx: (policy.decide(_frontier(tx, world), tx.now()), tx.now()))
     if not seen.decisions:
@@ -105,7 +106,7 @@ async def advance(world: World, before_end: BeforeEnd | None = None) -> Advanced
             await _dispatch(world, one.plan_id)
 
     def commit(tx: Tx) -> tuple[list[Leg], float | None]:
-        # Decided again on what the transaction sees: the world may have moved since the look.
+        # Decided again on what the transaction sees: the rows may have changed since the first read.
         frontier = _frontier(tx, world)
         decided, turns = policy.decide(frontier, tx.now()), _turns(frontier)
         made = [leg for one in decided.decisions if (leg := _apply(tx, world, one)) is not None]
@@ -155,9 +156,9 @@ def _frontier(tx: Tx, world: World) -> policy.Frontier:
 
 
 def _room(tx: Tx, world: World) -> tuple[int, int | None]:
-    """Return how many more attempts may start, and verifications if those are counted apart.
+    """Return how many more attempts may start, and verifications if those are counted separately.
 
-    What paused and stopped loops have counts too: what was asked to end has not ended yet.
+    Paused and stopped loops count too: their agents may not have ended yet.
     """
     hosts = living_hosts(tx, world)
     # An attempt that was stopped between two stages keeps its state, but no leg drives it.
@@ -191,7 +192,7 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: b
     attempts.sort(key=lambda one: places[one.task_id])
     waiting = tuple(one for one in attempts if one.state is AttemptState.WAITING)
     parked = {one.task_id for one in waiting}
-    # On shared homes an engine counts legs, whatever they do: there judging takes a slot like all else.
+    # On shared homes an engine counts legs, whatever they do: there checking takes a slot like all else.
     alone = world.membership.exclusive
     checked = {one.task_id for one in attempts if alone and one.state in JUDGED}
     working = tuple(task for task in running if task.id not in parked | checked)
@@ -230,7 +231,7 @@ def _reviewers(tx: Tx, plan: Plan, waiting: tuple[Attempt, ...]) -> dict[str, Ru
 
 
 def _ready(tx: Tx, plan: Plan, room: int, *, closed: bool) -> tuple[Task, ...]:
-    """Return what may start next, no more than it takes to decide: this is asked several times per task."""
+    """Return what may start next, no more than needed: this query runs several times per task."""
 
     def first(limit: int) -> list[Task]:
         return tx.find(Task, plan_id=plan.id, manual=False, **_TURN, order_by=_IN_ORDER, limit=limit)
@@ -243,13 +244,13 @@ def _ready(tx: Tx, plan: Plan, room: int, *, closed: bool) -> tuple[Task, ...]:
 
 
 def _taken(tx: Tx, plan: Plan) -> tuple[Task, ...]:
-    """Return what a person works on by hand; asked only when nothing else can move."""
+    """Return the tasks that the user works on; queried only if nothing else can move."""
     queued = tx.find(Task, plan_id=plan.id, status=TaskState.QUEUED, unmet=0, order_by=("position",))
     return tuple(task for task in queued if task.taken_by)
 
 
 def _blocked(tx: Tx, plan: Plan) -> tuple[Task, ...]:
-    """Return what waits only for failed tasks and may be tried without them; asked only when nothing else can move."""
+    """Return tasks that wait only for failed ones and may skip them; queried only if nothing else can move."""
     if not plan.policy.auto_heal:
         return ()
     tasks = {task.id: task for task in tx.find(Task, plan_id=plan.id)}
@@ -269,7 +270,7 @@ def _blocked(tx: Tx, plan: Plan) -> tuple[Task, ...]:
 
 
 def unreviewed(tx: Tx, plan: Plan) -> int:
-    """Return how many results of a plan no person has looked at."""
+    """Return how many results of a plan the user has not reviewed."""
     landed = tx.find(Task, plan_id=plan.id, status=TaskState.COMPLETE, reviewed_by="")
     return sum(task.landed_sha is not None for task in landed)
 
@@ -277,7 +278,7 @@ def unreviewed(tx: Tx, plan: Plan) -> int:
 def _apply(tx: Tx, world: World, decision: policy.Decision) -> Leg | None:
     match decision:
         case policy.Dispatch():
-            return None  # done in batches of its own
+            return None  # committed in separate batches
         case policy.StartAttempt(task_id=task_id, instead=instead):
             return _start(tx, need(tx.get(Task, task_id), "the task"), instead)
         case policy.AskByHand(task_id=task_id):
@@ -336,7 +337,7 @@ def _start(tx: Tx, task: Task, instead: Choice | None) -> Leg:
 
 
 def _given_to(tx: Tx, attempt: Attempt, instead: Choice | None) -> Attempt:
-    """Let the attempt find out about its envelope, or give it to the agent that takes over."""
+    """Let the attempt probe its envelope, or give it to the agent that takes over."""
     if instead is None:
         return attempt
     for probed in instead.probes:
@@ -387,10 +388,10 @@ def wake(tx: Tx, world: World, attempt: Attempt) -> Leg:
     before = tx.get(Run, attempt.run_id) if attempt.run_id else None
     if before is not None and before.state is RunState.AWAITING_RESPONSE:
         move_run(tx, before, RunState.COMPLETE, ended_at=before.ended_at)
-    # One that was parked before its agent started still has its run to do.
+    # An attempt that was parked before its agent started still has its run to do.
     queued = before is not None and before.state is RunState.QUEUED
     run = before if before is not None and queued else next_run(tx, world.ids, attempt, plan, before)
-    # And if it would be the first, its workspace is brought up to date: much may have landed in the meantime.
+    # And if it would be the first, its workspace is updated: much may have landed in the meantime.
     begun = not queued or tx.count(Run, attempt_id=attempt.id, role=AGENT_ROLES) > 1
     woken = move_attempt(
         tx,
@@ -406,7 +407,7 @@ def wake(tx: Tx, world: World, attempt: Attempt) -> Leg:
 
 
 async def _dispatch(world: World, plan_id: str) -> None:
-    """Create every task's first attempt, in batches, so that a kill in the middle is carried on from there."""
+    """Create every task's first attempt, in batches, so that another pass can continue after a kill."""
     plan, project = await world.store.read(lambda tx: _plan_and_project(tx, plan_id))
     try:
         repository = world.repository(project)
@@ -414,7 +415,7 @@ async def _dispatch(world: World, plan_id: str) -> None:
         if plan.books and tip == plan.base_sha:
             await tell_on_branch(world, repository, project, plan)
     except (GitFailed, UserError, OSError) as trouble:
-        # The machine or the repository is at fault, not the plan: a person fixes it and resumes.
+        # The machine or the repository is at fault, not the plan: the user fixes it and resumes.
         reason = f"the plan branch could not be created: {trouble}"
 
         def pause(tx: Tx) -> None:
@@ -492,5 +493,5 @@ def _not_created(tx: Tx, world: World, plan: Plan, task: Task, reason: str) -> A
         attempt,
         AttemptState.BROKEN,
         about={"failure": Failure.CANNOT_START.value, "detail": reason},
-        failure=Failure.CANNOT_START,  # and no detail: it says nothing to the next agent
+        failure=Failure.CANNOT_START,  # and no detail: it does not help the next agent
     )

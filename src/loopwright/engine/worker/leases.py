@@ -1,4 +1,7 @@
-"""A worker's lease, by the database's clock. Who cannot renew it in time stops acting before others take over."""
+"""A worker's lease, by the database's clock.
+
+A worker that cannot renew it in time stops acting before others take over.
+"""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -12,11 +15,11 @@ from loopwright.ports import Clock, Ids, Membership, Store, Tx
 
 _CONTROLLER = "controller"
 _SAFETY = 0.8
-"""Share of the lease after which a worker that could not renew stops acting, ahead of the others' clocks."""
+"""Share of the lease after which a worker that could not renew it stops acting, ahead of the others' clocks."""
 
 
 class Lease:
-    """One incarnation of a worker. A lapsed lease is never renewed: the worker comes back as a new one."""
+    """One start of a worker. A lapsed lease is never renewed: the worker comes back as a new one."""
 
     def __init__(
         self, store: Store, clock: Clock, ids: Ids, membership: Membership, *, me: Worker, seconds: float
@@ -34,7 +37,7 @@ class Lease:
         return self._membership.exclusive or self._clock.monotonic() < self._good_until
 
     async def join(self) -> Worker:
-        """Take a new incarnation and write it down."""
+        """Register a new incarnation."""
         began = self._clock.monotonic()
 
         def join(tx: Tx) -> Worker:
@@ -62,7 +65,7 @@ class Lease:
         return self.worker
 
     async def renew(self) -> None:
-        """Extend the lease; raise `LeaseLost` when it had lapsed."""
+        """Extend the lease; raise `LeaseLost` if it had lapsed."""
         began = self._clock.monotonic()
 
         def renew(tx: Tx) -> None:
@@ -79,7 +82,7 @@ class Lease:
         return None if self._membership.exclusive else _controller(tx)
 
     async def controls(self, holder: Worker | None) -> bool:
-        """Be, or become, the one worker that applies policy; False when another live one does."""
+        """Be, or become, the one worker that applies policy; False if another live one does."""
         if self._membership.exclusive:
             return True
         if holder is None:

@@ -1,6 +1,6 @@
-"""Looks at the agents that work here and at plans under way, and keeps a row of everything that goes wrong.
+"""Observe the agents that work here and running plans, and keep a row of everything that goes wrong.
 
-What it looks at costs no process and one transaction at most. `core.policy.monitor` decides what is wrong.
+Observing starts no process and uses one transaction at most. `core.policy.monitor` decides what is wrong.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ _MADE: Final = frozenset({"__pycache__", "node_modules", "target", "dist", "buil
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _At:
-    """An agent at work, as the rows have it."""
+    """A working agent, from the rows."""
 
     run: Run
     attempt: Attempt
@@ -56,14 +56,14 @@ class _Known:
 
 
 class Monitor:
-    """Watches the agents of one worker; as the controller also the plans."""
+    """Watches the agents of one worker, and as the controller also the plans."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._limits = world.thresholds
 
     async def look(self, *, controls: bool) -> None:
-        """Look once, and record what is wrong now and what no longer is."""
+        """Observe once, and record what is wrong now and what no longer is."""
         world = self._world
         known = await world.store.read(lambda tx: self._known(tx, controls=controls))
         now = world.clock.now()
@@ -110,7 +110,7 @@ class Monitor:
         )
 
     def _seen(self, at: _At, now: datetime) -> Working:
-        """Look at the files of an agent's run and of its workspace."""
+        """Read the files of an agent's run and of its workspace."""
         directory = self._world.paths.run(at.run.id)
         sighting = self._world.keepers.look(directory)
         said = progress(directory)
@@ -180,7 +180,7 @@ def _files(workspace: Path) -> Iterator[tuple[str, int]]:
 
 
 def _failed_tasks(tx: Tx, plan: Plan) -> Iterator[FailedTask]:
-    """Return the tasks whose newest attempt failed, with what it failed with."""
+    """Return the tasks whose newest attempt failed, with its error."""
     newest: dict[str, AttemptFailure] = {}
     for one in tx.find(AttemptFailure, plan_id=plan.id, order_by=("n",)):
         newest[one.task_id] = one
@@ -257,7 +257,7 @@ def _record(
 
 
 def _restart(tx: Tx, plan: Plan, trouble: Trouble, just_now: int) -> bool:
-    """End a stuck agent, so that its task begins again; return False if it happened too often within an hour."""
+    """End a stuck agent, so that its task begins again; return False if that happened too often within an hour."""
     told = tx.events(plan=plan.id, types=("task_interrupted",), newest=True, limit=100)
     recent = [one for one in told if one.actor == MACHINE and one.at > tx.now() - timedelta(hours=1)]
     run = tx.get(Run, trouble.run_id or "")

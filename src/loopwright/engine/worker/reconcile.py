@@ -1,4 +1,4 @@
-"""Brings rows and reality together: on start, and on every tick as the net under everything else."""
+"""Reconcile rows with reality: on start, and on every tick as a safety net."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ from loopwright.ports import Tx
 log = logging.getLogger(__name__)
 
 QUARANTINE = timedelta(days=30)
-"""How long work is kept that landed nowhere and that you did not ask for."""
+"""How long rejected work is kept that the user did not ask for."""
 
 _OVER = frozenset({AttemptState.LANDED, AttemptState.REJECTED, AttemptState.BROKEN, AttemptState.CANCELLED})
 
@@ -42,9 +42,9 @@ _OVER = frozenset({AttemptState.LANDED, AttemptState.REJECTED, AttemptState.BROK
 async def reconcile(
     world: World, *, only_end: bool = False, only_finish: str | None = None
 ) -> tuple[Leg, ...]:
-    """Commit to a new leg for everything that should move and that no leg moves.
+    """Commit to a new leg for everything that should move and has no leg.
 
-    With `only_end`, for nothing but what a person asked to end; with `only_finish`, for that end of a plan alone.
+    With `only_end`, only for what the user asked to end; with `only_finish`, only for that finish of a plan.
     """
 
     def idle_beside(tx: Tx, flying: frozenset[str]) -> list[Attempt | Plan | Finish]:
@@ -55,7 +55,7 @@ async def reconcile(
         return [*_idle(tx, world, flying, only_end=only_end), *(() if only_end else ends)]
 
     shared = not world.membership.exclusive
-    # Asked before the leases are read: who is missing among them is dead then, and not just new.
+    # Read before the leases: a worker without a lease is then dead, and not just new.
     owners = await world.engine.owners() if shared else []
     flying = frozenset(await world.engine.in_flight())
 
@@ -66,7 +66,7 @@ async def reconcile(
             any(_dead(tx, owners)) or _attempts_of_lost_hosts(tx) or _stranded(tx, world, flying)
         )
 
-    # Mostly it is, so that is one look. What is then done looks again, each at what it changes.
+    # Usually so, and then one query is enough. Each later step reads again what it changes.
     if await world.store.read(is_quiet):
         return ()
     recovered = await _bury_dead_workers(world, owners)
@@ -81,7 +81,7 @@ async def reconcile(
 
 
 def to_be_ended(tx: Tx, *, host_id: str | None = None) -> list[Attempt | Plan]:
-    """Return what a person asked to end and what has not ended yet; with a host, only what it can end itself."""
+    """Return what the user asked to end and has not ended yet; with a host, only what it can end itself."""
     plans = tx.find(Plan, status=PlanState.VERIFYING)
     attempts = tx.find(Attempt, interrupt=("pause", "cancel"), state=DRIVEN)
     return [
@@ -109,7 +109,7 @@ async def tidy_leftovers(world: World, is_busy: Callable[[str], bool]) -> None:
 
 
 async def drop_old_quarantine(world: World) -> None:
-    """Let go of what was kept long enough, in the projects that are being worked on."""
+    """Delete what was kept long enough, in projects with current work."""
     for project in await world.store.read(_active_projects):
         try:
             await world.repository(project).drop_quarantine(world.clock.now() - QUARANTINE)
@@ -146,7 +146,7 @@ def _idle(tx: Tx, world: World, flying: frozenset[str], *, only_end: bool) -> li
 
 
 def _should_move(loop: Loop, attempt: Attempt) -> bool:
-    """A paused loop lets what runs finish, but does not pick up what was parked."""
+    """Return whether to continue this attempt: a paused loop finishes running ones, but wakes no parked ones."""
     if attempt.interrupt:
         return True
     if loop.state is LoopState.RUNNING:
@@ -202,7 +202,7 @@ def living_hosts(tx: Tx, world: World) -> frozenset[str | None]:
 
 
 def _dead(tx: Tx, owners: Sequence[str]) -> tuple[list[Worker], list[str]]:
-    """Return the workers whose end was not noticed, and those that have legs and are not alive."""
+    """Return the workers whose end was not recorded, and those that have legs and are not alive."""
     now = tx.now()
     workers = tx.find(Worker)
     alive = {one.id for one in workers if one.lease_until > now}
@@ -211,7 +211,7 @@ def _dead(tx: Tx, owners: Sequence[str]) -> tuple[list[Worker], list[str]]:
 
 
 async def _bury_dead_workers(world: World, owners: Sequence[str]) -> list[str]:
-    """Say once of each worker that it is gone, and return the legs that it left behind."""
+    """Report each dead worker once, and return the legs that it left behind."""
     if world.membership.exclusive:
         return []
     dead, ownerless = await world.store.read(lambda tx: _dead(tx, owners))
@@ -224,8 +224,8 @@ async def _bury_dead_workers(world: World, owners: Sequence[str]) -> list[str]:
     def bury(tx: Tx) -> None:
         for worker in dead:
             if tx.get(Worker, worker.id) != worker:
-                continue  # it left by itself, or another worker noticed first
-            # The row stays: it tells since when its host is silent. No slots means that it was noticed.
+                continue  # it left by itself, or another worker recorded it first
+            # The row stays: it records since when its host is silent. No slots means that it was recorded.
             tx.update(Worker, worker.id, slots=0, controls=False)
             tx.append(
                 happened("worker_lost", MACHINE, worker=worker.id, hostname=worker.hostname, pid=worker.pid)
@@ -236,7 +236,7 @@ async def _bury_dead_workers(world: World, owners: Sequence[str]) -> list[str]:
 
 
 async def _begin_anew(world: World) -> None:
-    """Queue tasks again whose attempts a person's decision has ended."""
+    """Queue tasks again whose attempts the user's decision has ended."""
     ended = await world.store.read(_to_begin_anew)
     if ended:
 
@@ -257,7 +257,7 @@ def _to_begin_anew(tx: Tx) -> list[Task]:
 
 
 async def _give_up_lost_hosts(world: World) -> None:
-    """After `host_lost_after` another host starts over: a new attempt, with a new fence."""
+    """Give attempts of a lost host to another host after `host_lost_after`: a new attempt, with a new fence."""
     if world.membership.exclusive:
         return
     if not await world.store.read(_attempts_of_lost_hosts):
@@ -273,7 +273,7 @@ async def _give_up_lost_hosts(world: World) -> None:
 
 
 async def _forget_legs_of_lost_hosts(world: World, flying: frozenset[str]) -> None:
-    """Take ended work off the queue of a host without a worker: it would wait there for ever."""
+    """Remove ended work from the queue of a host without a worker: it would wait there forever."""
     if world.membership.exclusive:
         return
     for leg_id in await world.store.read(lambda tx: _stranded(tx, world, flying)):
@@ -300,7 +300,7 @@ def _attempts_of_lost_hosts(tx: Tx) -> list[Attempt]:
     for attempt in tx.find(Attempt, state=DRIVEN | {AttemptState.WAITING}):
         if attempt.host_id is None:
             continue
-        # A worker that left in good order has no row any more: then the attempt's own last change counts.
+        # A worker that left properly has no row any more: then the attempt's own last change counts.
         seen = last_seen.get(attempt.host_id, attempt.updated_at)
         if seen > now:
             continue

@@ -1,4 +1,4 @@
-"""A worker: takes part in a home, applies policy if it is the controller, and carries legs on."""
+"""A worker: joins a home, applies policy if it is the controller, and drives legs."""
 
 import asyncio
 import logging
@@ -50,16 +50,16 @@ from loopwright.ports import Ids, StateFiles, Store, Tx
 log = logging.getLogger(__name__)
 
 TICK_S = 5.0
-"""The net under every wake-up: nothing polls faster."""
+"""The safety net below every wake-up: nothing polls faster."""
 
 EXPORT_S = 1.0
-"""How long the export to state files rests at least: what happened in the meantime is written in one go."""
+"""The least time between two exports of state files: events in between are written together."""
 
 _EXPORT_SHARE = 20
-"""How many times as long as it took it rests: a plan is exported as a whole, so a large one takes its time."""
+"""The pause after an export, as a multiple of its duration: a large plan takes long, because all of it is exported."""
 
 _BACKUP_S = 3600.0
-"""How often it is looked whether a backup is due."""
+"""How often it is checked whether a backup is due."""
 
 ROUTINE = frozenset(
     {
@@ -88,7 +88,7 @@ Finished = Callable[[], Awaitable[bool]]
 
 
 class WorkerLoop:
-    """One worker process. Everything it knows is in the rows, so it may be killed at any moment."""
+    """One worker process. All its state is in the rows, so it may be killed at any moment."""
 
     def __init__(
         self,
@@ -99,9 +99,9 @@ class WorkerLoop:
         only_end: bool = False,
         only_finish: str | None = None,
     ) -> None:
-        """Take part with these ports.
+        """Join with these ports.
 
-        `only_end` moves nothing but what a person asked to end, `only_finish` nothing but that end of a plan.
+        `only_end` moves only what the user asked to end, `only_finish` only that finish of a plan.
         """
         self._only_end = only_end or only_finish is not None
         self._only_finish = only_finish
@@ -146,11 +146,11 @@ class WorkerLoop:
         self._tidying: asyncio.Task[None] | None = None
         self._paying: asyncio.Task[None] | None = None
         self._deciding: dict[str, tuple[float, asyncio.Task[None]]] = {}
-        """What people decided about landed work, by command: it runs gates, so it is done beside everything else."""
+        """The user's decisions about landed work, by command: they run gates, so they are carried out in parallel."""
         self._down_since: float | None = None
 
     async def run(self, finished: Finished) -> None:
-        """Work until `finished` says so."""
+        """Work until `finished` returns true."""
         world = self._world
         if await is_restored(world):
             told = await reconcile_backup(world, self._files)
@@ -164,7 +164,7 @@ class WorkerLoop:
             while True:
                 async with self._turn:
                     if renewing.done():
-                        renewing.result()  # a defect there must not go unnoticed
+                        renewing.result()  # a defect there must be reported
                     done, wait_s = await self._pass_or_trouble(finished)
                     if done:
                         break
@@ -176,13 +176,13 @@ class WorkerLoop:
                     await task
             for _, deciding in self._deciding.values():
                 deciding.cancel()
-                # It is not answered: the next worker carries it out.
+                # It stays pending: the next worker carries it out.
                 with suppress(asyncio.CancelledError):
                     await deciding
             await world.engine.close()
             world.keepers.close()
             if self._paying is not None:
-                # Not cut short: a worker that finds nothing to do is here for just that.
+                # Not interrupted: a worker that finds nothing to do exists only for that.
                 await self._paying
             # Another controller may export at the same moment: then it is done as well.
             with suppress(StoreUnavailable, StaleVersion):
@@ -193,9 +193,9 @@ class WorkerLoop:
                 await self.lease.leave()
 
     async def _launch(self) -> None:
-        """Take legs: alone in a home more than there are slots, because judging and preparing needs no agent."""
+        """Take legs: alone in a home more than there are slots, because checking and preparing need no agent."""
         me, alone = self._world.me, self._world.membership.exclusive
-        # One that is more urgent than those that are made ready is made ready beside them.
+        # A more urgent leg is prepared beside those that are being prepared.
         legs = 2 * (me.slots + ahead(me.slots)) if alone else me.slots
         if alone:
             self._slots.expect(await self._world.store.read(self._left_running))
@@ -212,25 +212,25 @@ class WorkerLoop:
         }
 
     def interrupt_all(self) -> bool:
-        """Have each leg of this process end what it runs; return whether there is any."""
+        """Make each leg of this process end what it runs; return whether there is any."""
         subjects = self._interrupts.subjects()
         for subject in subjects:
             self._interrupts.raise_for(subject)
         return bool(subjects)
 
     async def _pass_or_trouble(self, finished: Finished) -> tuple[bool, float]:
-        """Make a pass and ask whether that was the last; wait out a database that is away for a while."""
+        """Make a pass and return whether that was the last; wait while the database is temporarily unreachable."""
         try:
             due = await self._pass()
             done = await finished()
             self._down_since = None
         except (StaleVersion, IllegalTransition) as moved:
-            # Another controller was quicker, for example while a lease changes hands: look again.
+            # Another controller was quicker, for example while a lease changes hands: try again.
             log.info("pass repeated", extra={"why": str(moved)})
             await self._clock.sleep(0.1)
             return False, 0.0
         except (DamagedDatabase, DatabaseGone, DatabaseReplaced):
-            raise  # time fixes nothing
+            raise  # waiting does not help
         except StoreUnavailable as trouble:
             now = self._clock.monotonic()
             self._down_since = self._down_since if self._down_since is not None else now
@@ -245,7 +245,7 @@ class WorkerLoop:
         return done, wait_s
 
     async def _pass(self) -> float | None:
-        """Do everything that is due; return when to look again at the latest, by the monotonic clock."""
+        """Do everything that is due; return when to run the next pass at the latest, by the monotonic clock."""
         world = self._world
         due = None
         (waiting, interrupted, ends), holder, told_now = await world.store.read(
@@ -265,15 +265,15 @@ class WorkerLoop:
                 await self._follow_edits()
             in_line = [leg for leg in restarted if leg.turn is not None]
             for leg in in_line:
-                await world.engine.start(leg)  # before what is new, which could have a later place in line
+                await world.engine.start(leg)  # before new work, which could have a later place in line
             try:
                 due = await self._advance()
             finally:
-                # After what is new: taking over many legs at once keeps this process busy for a while.
+                # After new work: taking over many legs at once keeps this process busy for a while.
                 for leg in (one for one in restarted if one not in in_line):
                     await world.engine.start(leg)
             if reconciled:
-                # A leg that has not begun yet, or whose start was lost and is made up for, takes its agent up as well.
+                # A leg that has not begun yet, or whose start was lost and is repeated, also adopts its agent.
                 flying = {leg_id.rpartition("/")[0] for leg_id in await world.engine.in_flight()}
                 begun = {*self._interrupts.subjects(), *(leg.subject for leg in restarted)}
                 self._slots.expect_only(begun | flying)
@@ -287,7 +287,7 @@ class WorkerLoop:
                 self._beat_at = self._clock.monotonic() + BEAT.total_seconds()
             await self._export()
         else:
-            # The worker that controls now brings the state files up to date.
+            # The current controller updates the state files.
             self._behind = False
         if waiting:
             _, interrupted, _ = await world.store.read(self._asked)
@@ -296,15 +296,15 @@ class WorkerLoop:
         return due
 
     async def _follow_edits(self, plans: Collection[str] | None = None) -> bool:
-        """Take in what people changed in work sources; return whether anything was changed."""
+        """Follow the user's edits of work sources; return whether anything was changed."""
         if not await self._edits.take_in(plans):
             return False
-        # Before policy finds that nothing is left to do: what a person opened again is.
+        # Before policy finds that nothing is left to do: the user may have reopened items.
         await self._obey(await self._world.store.read(commands.pending))
         return True
 
     async def _obey(self, asked: Sequence[Command]) -> None:
-        """Carry out what people asked for, or begin with it where that takes a while."""
+        """Carry out the user's commands, or begin those that take a while."""
         for command in asked:
             if command.verb in commands.BY_GIT:
                 self._decide(command)
@@ -312,10 +312,10 @@ class WorkerLoop:
                 await apply_command(self._world.store, self._world.ids, command)
 
     def _decide(self, command: Command) -> None:
-        """Carry out beside the work what a person decided; one that was cut short is begun again."""
+        """Carry out the user's decision in the background; an interrupted one is begun again."""
         now = self._clock.monotonic()
         began, known = self._deciding.get(command.id, (now, None))
-        # What was cut short would mostly be so again at once.
+        # An interrupted decision would mostly be interrupted again at once.
         if known is not None and (not known.done() or now - began < TICK_S):
             return
         task = asyncio.create_task(self._carry_out(command))
@@ -323,16 +323,16 @@ class WorkerLoop:
         self._deciding = {**going, command.id: (now, task)}
 
     async def _carry_out(self, command: Command) -> None:
-        """Carry out a decision; log here what cuts it short. The decision stays requested."""
+        """Carry out a decision; log what interrupts it. The decision stays requested."""
         try:
             await carry_out(self._world, self._lines, command)
         except (LoopwrightError, OSError) as trouble:
             log.warning("decision cut short", extra={"command": command.id, "why": str(trouble)})
-        except Exception:  # the boundary: a defect here must not take the worker down
+        except Exception:  # the boundary: a defect here must not stop the worker
             log.exception("decision failed", extra={"command": command.id})
 
     async def _advance(self) -> float | None:
-        """Apply policy until nothing more follows from it; return when to look again, by the monotonic clock."""
+        """Apply policy until nothing more follows from it; return when to run again, by the monotonic clock."""
         while not self._only_end:
             advanced = await advance(self._world, self._follow_edits)
             for leg in advanced.legs:
@@ -343,7 +343,7 @@ class WorkerLoop:
         return None
 
     async def _export(self) -> None:
-        """Bring the state files up to date, unless that was done just now: the rows are the truth in the meantime."""
+        """Update the state files, unless that was just done: the rows are the truth in the meantime."""
         began = self._clock.monotonic()
         self._behind = began < self._export_at
         if not self._behind:
@@ -352,7 +352,7 @@ class WorkerLoop:
             self._export_at = began + took + max(EXPORT_S, took * _EXPORT_SHARE)
 
     def _tidy(self) -> None:
-        """Clean up behind what ended without its leg, beside the work; one after the other."""
+        """Clean up after attempts that ended without their leg, in the background, one after the other."""
         if self._tidying is not None and not self._tidying.done():
             return
         self._tidying = asyncio.create_task(self._tidied(first=self._tidying is None))
@@ -369,7 +369,7 @@ class WorkerLoop:
             log.warning("tidying was cut short", extra={"why": str(trouble)})
 
     async def _back_up(self) -> None:
-        """Make the backup of a day that has none; trouble with it, such as a full disk, ends no work."""
+        """Make the backup of a day that has none; a problem with it, such as a full disk, ends no work."""
         if self._clock.monotonic() >= self._backup_at:
             self._backup_at = self._clock.monotonic() + _BACKUP_S
             try:
@@ -378,7 +378,7 @@ class WorkerLoop:
                 log.warning("no backup of the database was made", extra={"why": str(trouble)})
 
     def _watch_over(self, *, controls: bool) -> None:
-        """Look what goes wrong, beside the work."""
+        """Observe what goes wrong, in the background."""
         now, busy = self._clock.monotonic(), self._monitoring is not None and not self._monitoring.done()
         if self._only_end or busy or now < self._monitor_at:
             return
@@ -390,11 +390,11 @@ class WorkerLoop:
             await self._monitor.look(controls=controls)
         except (LoopwrightError, OSError) as trouble:
             log.warning("the monitor could not look", extra={"why": str(trouble)})
-        except Exception:  # the boundary: the monitor must not take the worker down
+        except Exception:  # the boundary: the monitor must not stop the worker
             log.exception("the monitor could not look")
 
     def _pay(self) -> None:
-        """Tell sources what they could not be told, beside the work: a tracker may take its time to refuse again."""
+        """Write back owed status in the background: a tracker may take long to refuse again."""
         if not self._only_end and (self._paying is None or self._paying.done()):
             self._paying = asyncio.create_task(self._paid())
 
@@ -407,7 +407,7 @@ class WorkerLoop:
             log.exception("status not written back")
 
     def _asked(self, tx: Tx) -> tuple[list[Command], list[str], bool]:
-        """Return what people asked for: the commands that wait, the legs of this process to be stopped, new ends."""
+        """Return the user's requests: pending commands, the legs of this process to stop, new finishes."""
         attempts = [one for one in self._interrupts.subjects() if is_id(one, Kind.ATTEMPT)]
         ends = [one for one in self._interrupts.subjects() if is_id(one, Kind.FINISH)]
         plans = [one for one in self._interrupts.subjects() if is_id(one, Kind.PLAN)]
@@ -420,13 +420,13 @@ class WorkerLoop:
         return commands.pending(tx), found, finishes.new(tx)
 
     async def _execute(self, leg: Leg) -> None:
-        """Carry a leg on. Whatever goes wrong in it is recorded on its task and never ends the worker."""
-        # On a shared home a worker that lost its lease starts over while what it dropped is still on its way out.
+        """Drive a leg. Every problem in it is recorded on its task and never ends the worker."""
+        # On a shared home a worker that lost its lease starts over while its old legs are still ending.
         if self._world.membership.exclusive and leg.id in self._legs:
             log.info("leg runs here already", extra={"leg": leg.id})
             return
         self._legs.add(leg.id)
-        # Before anything else happens, so that legs stand in line in the order in which they were started.
+        # First of all, so that legs stand in line in the order in which they were started.
         self._slots.line_up(leg)
         runner: AttemptLeg | VerifyLeg | FinishLeg
         if is_id(leg.subject, Kind.PLAN):
@@ -443,7 +443,7 @@ class WorkerLoop:
             log.warning("leg dropped: the database is out of reach", extra={"leg": leg.id})
         except LeaseLost:
             log.warning("leg dropped: the lease lapsed", extra={"leg": leg.id})
-        except Exception as defect:  # the boundary: one leg's defect must not take the others down
+        except Exception as defect:  # the boundary: one leg's defect must not stop the others
             log.exception("leg failed", extra={"leg": leg.id})
             detail = f"internal error: {type(defect).__name__}: {defect}"
             with suppress(LoopwrightError):
@@ -460,7 +460,7 @@ class WorkerLoop:
 
     async def _crashed(self, leg: Leg, detail: str) -> None:
         if not self._world.may_act():
-            return  # the worker that took over knows better
+            return  # the worker that took over has newer information
 
         def over(tx: Tx) -> None:
             attempt = tx.get(Attempt, leg.subject)
@@ -491,11 +491,11 @@ class WorkerLoop:
 
 
 async def apply_command(store: Store, ids: Ids, command: Command) -> Command:
-    """Carry one command out, or answer why not, each in its own transaction."""
+    """Carry one command out, or record why not, each in its own transaction."""
     try:
         return await store.transact(f"command.{command.verb}", lambda tx: commands.apply(tx, ids, command))
     except (UserError, IllegalTransition) as no:
         why = no
     except StaleVersion:
-        return command  # another worker answered it in the meantime
+        return command  # another worker handled it in the meantime
     return await store.transact("command.refused", lambda tx: commands.refuse(tx, command, why))
