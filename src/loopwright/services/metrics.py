@@ -1,4 +1,4 @@
-"""How well plans went: attempts, time, cost, first-pass rate, and flaky checks.
+"""How well plans and agents did: attempts, time, cost, first-pass rate, and flaky checks.
 
 Not here: how the figures are computed (`engine.views`, `engine.gates`).
 """
@@ -9,6 +9,7 @@ from typing import Final
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.errors import NotFound, UserError
 from loopwright.engine.rows.projects import recent_plans
+from loopwright.engine.views.agent_record import AgentRecord, agent_records
 from loopwright.engine.views.metrics import (
     Figures,
     FlakyView,
@@ -24,7 +25,18 @@ from loopwright.engine.views.metrics import (
 from loopwright.ports import Tx
 from loopwright.services.homes.read_only_home import find_target, glancing, project_here
 
-__all__ = ["Figures", "FlakyView", "LoopFigures", "Metrics", "PlanFigures", "RunFigures", "flaky", "metrics"]
+__all__ = [
+    "AgentRecord",
+    "Figures",
+    "FlakyView",
+    "LoopFigures",
+    "Metrics",
+    "PlanFigures",
+    "RunFigures",
+    "agents",
+    "flaky",
+    "metrics",
+]
 
 MOST_PLANS: Final = 1000
 """How many plans are looked at, from the newest."""
@@ -70,6 +82,15 @@ def flaky() -> tuple[FlakyView, ...]:
             look.store.read_sync(
                 lambda tx: flaky_checks(tx, recent_plans(tx, project_path=project, limit=MOST_PLANS))
             )
+        )
+
+
+def agents() -> tuple[AgentRecord, ...]:
+    """Return the record of each agent and model in this repository; outside of one, in all."""
+    project = project_here()
+    with glancing() as look:
+        return look.store.read_sync(
+            lambda tx: agent_records(tx, recent_plans(tx, project_path=project, limit=None))
         )
 
 

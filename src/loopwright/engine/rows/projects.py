@@ -23,7 +23,7 @@ def state_place(project: Project) -> Path:
     return Path(project.path) / project.state_folder
 
 
-def recent_plans(tx: Tx, *, project_path: Checkouts | None = None, limit: int = 50) -> list[Plan]:
+def recent_plans(tx: Tx, *, project_path: Checkouts | None = None, limit: int | None = 50) -> list[Plan]:
     """Return plans, newest first, of one project or of the whole home."""
     where: dict[str, Any] = {}
     if project_path is not None:

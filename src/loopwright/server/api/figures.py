@@ -1,4 +1,4 @@
-"""Settings, quota, and metrics for Prometheus."""
+"""Settings, quota, the record of agents, and metrics for Prometheus."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse
 from loopwright.core.values.documents import document
 from loopwright.server.context import Home, Operator, Reader
 from loopwright.server.shapes import Camel, SnakeRequest
-from loopwright.services.remote import figures
+from loopwright.services.remote import figures, records
 from loopwright.services.remote.figures import Counts
 
 router = APIRouter(tags=["figures"])
@@ -57,6 +57,50 @@ class Gates(Camel):
     """The complete gate in its order."""
 
     gates: list[GateDocument]
+
+
+class TypeDocument(Camel):
+    """How an agent did at tasks of one type."""
+
+    task_type: str = Field(description="In the word of the source; empty where it gives none.")
+    tasks: int
+    first_pass: int
+    first_pass_rate: float
+    attempts: int
+
+
+class AgentDocument(Camel):
+    """What one agent with one model did."""
+
+    agent: str
+    model: str = Field(description="Empty for the agent's own default.")
+    tasks: int = Field(description="Tasks whose first judged attempt was its.")
+    first_pass: int = Field(description="Those of them that landed with that attempt and stayed.")
+    first_pass_rate: float | None
+    attempts: int = Field(description="Attempts that were judged.")
+    refusals: int = Field(description="Attempts at which the model refused the task.")
+    caught_by_witness: int = Field(description="Rejected attempts whose test run was manipulated.")
+    caught_by_old_checks: int = Field(
+        description="Rejected attempts that passed their own checks, and not the checks as they were before."
+    )
+    runs: int
+    cost_micros: int
+    unknown_costs: int = Field(description="Ended runs of unknown cost: they are not in the sum.")
+    cost_estimated: bool
+    types: list[TypeDocument]
+
+
+class Agents(Camel):
+    """The record of each agent and model."""
+
+    agents: list[AgentDocument]
+
+
+@router.get("/api/agents")
+async def get_agents(home: Home, caller: Reader, project: str | None = None) -> Agents:
+    """Return what each agent and model did, from all runs: those with most tasks first."""
+    found = await records.records(home.at, caller, project)
+    return Agents(agents=[AgentDocument(**document(one)) for one in found])
 
 
 @router.get("/api/projects/{project_id}/settings")

@@ -57,6 +57,7 @@ MENU: Final = (
         "Watch",
         (
             ("/costs", "Costs", "cost"),
+            ("/agents", "Agents", "agent"),
             ("/alerts", "Alerts", "alert"),
             ("/lessons", "Lessons", "lesson"),
         ),

@@ -1,4 +1,4 @@
-"""The pages about the whole home: costs, alerts, workers, quota, settings and tokens."""
+"""The pages about the whole home: costs, agents, alerts, workers, quota, settings and tokens."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from loopwright.services.access import tokens
 from loopwright.services.dashboard import costs as cost_views
 from loopwright.services.dashboard import home as dashboard
 from loopwright.services.dashboard.project import list_projects
-from loopwright.services.remote import alerts, attention, figures
+from loopwright.services.remote import alerts, attention, figures, records
 
 router = APIRouter(include_in_schema=False)
 
@@ -49,6 +49,13 @@ async def show_costs(
         project=project,
         **await _common(home, caller),
     )
+
+
+@router.get("/agents")
+async def show_agents(request: Request, home: Home, caller: Reader, project: str = "") -> Response:
+    """Show what each agent and model did."""
+    found = await records.records(home.at, caller, project or None)
+    return page(request, "agents.html", agents=found, project=project, **await _common(home, caller))
 
 
 @router.get("/alerts")

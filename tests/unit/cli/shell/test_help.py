@@ -17,7 +17,7 @@ PARTS = {
     "webhooks": ("create", "dead", "remove", "replay"),
     "lessons": ("add", "approve", "diff", "promote", "remove", "suggest"),
     "plan": ("check", "coverage"),
-    "stats": ("flaky", "quota"),
+    "stats": ("agents", "flaky", "quota"),
     "stats quota": ("open", "show"),
     "discovered": ("accept", "dismiss"),
     "receipt": ("show", "verify", "replay", "export"),

@@ -1,4 +1,4 @@
-"""`stats`: how well plans went, what is left of the accounts, and which tests are flaky."""
+"""`stats`: how well plans and agents did, what is left of the accounts, and which tests are flaky."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
@@ -15,7 +15,7 @@ from loopwright.cli.shell.output import console, print_json
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.wording import counted, duration, one_line
 from loopwright.services import metrics as services
-from loopwright.services.metrics import Figures, FlakyView, LoopFigures, PlanFigures, RunFigures
+from loopwright.services.metrics import AgentRecord, Figures, FlakyView, LoopFigures, PlanFigures, RunFigures
 
 # `stats flaky`: checks that both passed and failed on the same tree.
 
@@ -172,10 +172,86 @@ def _cost(figures: Figures) -> str:
     return cost_in_words(known, complete=not figures.unknown_costs, estimated=figures.cost_estimated)
 
 
+# `stats agents`: what each agent and model did.
+
+_AGENT_HEADS: Final = (
+    "agent",
+    "task type",
+    "tasks",
+    "at once",
+    "",
+    "attempts",
+    "refused",
+    "caught",
+    "runs",
+    "cost",
+)
+_AGENT_SPARE: Final = (8, 6)
+"""The columns that give way on a narrow terminal, the first one first."""
+
+
+def agents(*, json: bool = False) -> int:
+    """Show the record of each agent and model in this repository (outside of one, in all).
+
+    `at once` counts tasks whose first attempt landed and stayed. `refused` counts attempts that the model refused.
+    `caught` counts rejected attempts that manipulated a test run, or passed only with their own checks.
+
+    Parameters
+    ----------
+    json
+        Print it as JSON.
+    """
+    found = services.agents()
+    if json:
+        print_json({"agents": found})
+    else:
+        print_agents(console(), found)
+    return ExitCode.VERIFIED
+
+
+def print_agents(out: Console, found: Sequence[AgentRecord]) -> None:
+    """Print the record of each agent, with a line for each type of task."""
+    if not found:
+        out.print("no agent was run here yet")
+        return
+    rows = [_AGENT_HEADS, *(row for one in found for row in _agent_rows(one))]
+    out.print(Rows([tuple(map(Text, row)) for row in rows], spare=_AGENT_SPARE, cut=0))
+
+
+def _agent_rows(one: AgentRecord) -> list[tuple[str, ...]]:
+    known = one.cost_micros if one.cost_micros or not one.unknown_costs else None
+    whole = (
+        one_line(":".join(filter(None, (one.agent, one.model))), 40),
+        "all",
+        str(one.tasks),
+        str(one.first_pass),
+        "-" if one.first_pass_rate is None else f"{one.first_pass_rate:.0%}",
+        str(one.attempts),
+        str(one.refusals),
+        str(one.caught_by_witness + one.caught_by_old_checks),
+        str(one.runs),
+        cost_in_words(known, complete=not one.unknown_costs, estimated=one.cost_estimated),
+    )
+    types = [
+        (
+            "",
+            one_line(each.task_type, 20) or "none",
+            str(each.tasks),
+            str(each.first_pass),
+            f"{each.first_pass_rate:.0%}",
+            str(each.attempts),
+            *[""] * 4,
+        )
+        for each in one.types
+    ]
+    return [whole, *types] if len(types) > 1 else [whole]
+
+
 app = App(name="stats", help_format="plaintext")
 app.default(metrics)
 _HERE = "loopwright.cli.commands.watch"
 app.command(
     f"{_HERE}.quota:app", name="quota", help="Show what is left of the agents' accounts, or reopen one."
 )
+app.command(agents, name="agents", help="Show the record of each agent and model.")
 app.command(flaky, name="flaky", help="List checks that both passed and failed on the same tree.")

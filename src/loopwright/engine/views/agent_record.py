@@ -1,0 +1,174 @@
+"""What each agent and model did: tasks, first passes, cost, and what its checks caught. From rows alone."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from loopwright.core.gates.contradictions import is_tampered
+from loopwright.core.rows.model import AGENT_ROLES, Attempt, Plan, Run, Task, VerdictRecord
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.findings import Verdict
+from loopwright.core.values.states import AttemptState
+from loopwright.ports import Tx
+
+_JUDGED = (AttemptState.LANDED, AttemptState.REJECTED)
+_AT_ONCE = 100
+"""Databases take only so many values in one question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeRecord:
+    """How an agent did at tasks of one type."""
+
+    task_type: str
+    """In the word of the source; empty where it gives none."""
+    tasks: int
+    first_pass: int
+    first_pass_rate: float
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRecord:
+    """What one agent with one model did."""
+
+    agent: str
+    model: str
+    """Empty for the agent's own default."""
+    tasks: int
+    """Tasks whose first judged attempt was its."""
+    first_pass: int
+    """Those of them that landed with that attempt and stayed."""
+    first_pass_rate: float | None
+    attempts: int
+    """Attempts that were judged."""
+    refusals: int
+    """Attempts at which the model refused the task."""
+    caught_by_witness: int
+    """Rejected attempts whose test run was manipulated."""
+    caught_by_old_checks: int
+    """Rejected attempts that passed their own checks, and not the checks as they were before."""
+    runs: int
+    cost_micros: int
+    unknown_costs: int
+    """Ended runs of unknown cost: they are not in the sum."""
+    cost_estimated: bool
+    types: tuple[TypeRecord, ...]
+
+
+@dataclass(slots=True)
+class _Counts:
+    types: dict[str, list[int]] = field(default_factory=dict)
+    """Tasks, first passes and attempts by the type of the task."""
+    refusals: int = 0
+    witness: int = 0
+    old_checks: int = 0
+    runs: list[Run] = field(default_factory=list)
+
+
+def agent_records(tx: Tx, plans: Sequence[Plan]) -> tuple[AgentRecord, ...]:
+    """Return the record of each agent and model in some plans: those with most tasks first."""
+    found: dict[tuple[str, str], _Counts] = {}
+    for start in range(0, len(plans), _AT_ONCE):
+        _count(tx, plans[start : start + _AT_ONCE], found)
+    records = (_record(agent, model, counts) for (agent, model), counts in found.items())
+    return tuple(sorted(records, key=lambda one: (-one.tasks, -one.runs, one.agent, one.model)))
+
+
+def _count(tx: Tx, plans: Sequence[Plan], found: dict[tuple[str, str], _Counts]) -> None:
+    ids = [one.id for one in plans]
+    runs = [one for one in tx.find(Run, plan_id=ids, role=AGENT_ROLES) if one.started_at is not None]
+    for run in runs:
+        _of(found, run.agent or "", run.model).runs.append(run)
+    works = [one.id for one in plans if one.policy.answer is None]
+    if not works:
+        return
+    # What a person did is not an agent's work.
+    started = {one.attempt_id for one in runs}
+    types = {one.id: one.type for one in tx.find(Task, plan_id=works)}
+    tries: dict[str, list[Attempt]] = {}
+    for attempt in tx.find(Attempt, plan_id=works, order_by=("n",)):
+        if attempt.id not in started:
+            continue
+        if attempt.failure is Failure.REFUSAL:
+            _of(found, attempt.agent, attempt.model).refusals += 1
+        # A QA review that found something did its job: it is not a failed attempt.
+        if attempt.state in _JUDGED and attempt.failure is not Failure.ISSUES:
+            tries.setdefault(attempt.task_id, []).append(attempt)
+    verdicts = _verdicts(tx, works, (one for each in tries.values() for one in each))
+    for task_id, judged in tries.items():
+        task_type, first = types[task_id], judged[0]
+        counts = _of(found, first.agent, first.model).types.setdefault(task_type, [0, 0, 0])
+        counts[0] += 1
+        # Where more followed, a person took the first one back.
+        counts[1] += len(judged) == 1 and first.state is AttemptState.LANDED
+        for attempt in judged:
+            mine = _of(found, attempt.agent, attempt.model)
+            mine.types.setdefault(task_type, [0, 0, 0])[2] += 1
+            if attempt.state is AttemptState.REJECTED:
+                by_witness, by_old_checks = _caught(attempt, verdicts)
+                mine.witness += by_witness
+                mine.old_checks += by_old_checks
+
+
+def _of(found: dict[tuple[str, str], _Counts], agent: str, model: str | None) -> _Counts:
+    return found.setdefault((agent, model or ""), _Counts())
+
+
+def _verdicts(
+    tx: Tx, plans: Sequence[str], attempts: Iterable[Attempt]
+) -> dict[tuple[str, str], list[Verdict]]:
+    """Return the verdicts on the trees of rejected attempts, by plan and tree."""
+    trees = {
+        tree
+        for one in attempts
+        if one.state is AttemptState.REJECTED
+        for tree in (one.candidate_tree, one.gate_files.pinned_tree if one.gate_files else None)
+        if tree
+    }
+    found: dict[tuple[str, str], list[Verdict]] = {}
+    for record in tx.find(VerdictRecord, plan_id=plans) if trees else ():
+        if record.tree in trees:
+            found.setdefault((record.plan_id, record.tree), []).append(record.verdict)
+    return found
+
+
+def _caught(attempt: Attempt, verdicts: dict[tuple[str, str], list[Verdict]]) -> tuple[bool, bool]:
+    """Return whether the witness rejected an attempt, and whether the old checks did."""
+    own = verdicts.get((attempt.plan_id, attempt.candidate_tree or ""), [])
+    if any(one.tampered for one in own):
+        return True, False
+    pinned = attempt.gate_files.pinned_tree if attempt.gate_files else None
+    old = verdicts.get((attempt.plan_id, pinned or ""), [])
+    if any(one.tampered for one in old):
+        return True, False
+    return False, attempt.failure is Failure.CONTRADICTION or any(map(is_tampered, old))
+
+
+def _record(agent: str, model: str, counts: _Counts) -> AgentRecord:
+    types = tuple(
+        TypeRecord(
+            task_type=name,
+            tasks=tasks,
+            first_pass=passed,
+            first_pass_rate=passed / tasks if tasks else 0.0,
+            attempts=attempts,
+        )
+        for name, (tasks, passed, attempts) in sorted(counts.types.items())
+    )
+    tasks, passed = sum(one.tasks for one in types), sum(one.first_pass for one in types)
+    return AgentRecord(
+        agent=agent,
+        model=model,
+        tasks=tasks,
+        first_pass=passed,
+        first_pass_rate=passed / tasks if tasks else None,
+        attempts=sum(one.attempts for one in types),
+        refusals=counts.refusals,
+        caught_by_witness=counts.witness,
+        caught_by_old_checks=counts.old_checks,
+        runs=len(counts.runs),
+        cost_micros=sum(one.cost_micros or 0 for one in counts.runs),
+        unknown_costs=sum(one.cost_micros is None and one.ended_at is not None for one in counts.runs),
+        cost_estimated=any(one.cost_estimated for one in counts.runs),
+        types=types,
+    )
