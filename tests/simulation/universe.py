@@ -90,6 +90,15 @@ class LockHeld:
     def holder(self) -> Mapping[str, Any] | None:
         return None
 
+    def beat(self) -> None:
+        pass
+
+    def beats(self) -> int:
+        return 0
+
+    def end_holder(self) -> int | None:
+        return None
+
     def release(self) -> None:
         pass
 

@@ -76,6 +76,12 @@ class MonitorValues:
     """How closely agents are watched."""
 
     every: float = setting(duration(), 30.0, "How often the monitor looks at the agents.", machine=True)
+    hung: float = setting(
+        duration(),
+        300.0,
+        "A waiting `worker` or daemon replaces the process that holds the home after so long without progress.",
+        machine=True,
+    )
     stuck: int = setting(
         count(2, 10_000),
         30,

@@ -24,6 +24,15 @@ class Membership(Protocol):
     def holder(self) -> Mapping[str, Any] | None:
         """Return the note of the live holder, None if it is free."""
 
+    def beat(self) -> None:
+        """Show that this process makes progress in the home that it holds."""
+
+    def beats(self) -> int:
+        """Return a number that changes as long as the holder makes progress."""
+
+    def end_holder(self) -> int | None:
+        """End the process that holds the home, and return its id; None if it is not one of this machine."""
+
     def release(self) -> None:
         """Let others in, and attend nothing any more."""
 

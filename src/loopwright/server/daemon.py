@@ -18,7 +18,7 @@ from loopwright import __version__
 from loopwright.core.values.errors import UserError
 from loopwright.services.access.tokens import first_token
 from loopwright.services.daemon.note import PORT, DaemonNote, born, refuse_second, remove_note, write_note
-from loopwright.services.driving.worker import Interrupted, StandingBy, WorkerNews, keep_working_in
+from loopwright.services.driving.worker import Ended, Interrupted, StandingBy, WorkerNews, keep_working_in
 from loopwright.services.homes.log import log_daemon_to
 from loopwright.services.homes.session import Session, opened
 
@@ -129,6 +129,8 @@ async def _work(at: Session, stop: asyncio.Event, slots: int | None, tell: Tell)
     def told(news: WorkerNews | Interrupted) -> None:
         if isinstance(news, StandingBy):
             tell(f"process {news.pid} works in this home; the daemon takes over as soon as it lets go")
+        elif isinstance(news, Ended):
+            tell(f"process {news.pid} did nothing any more and was ended; the daemon takes over")
         elif isinstance(news, Interrupted):
             log.warning("no work starts now: %s", news.why)
             tell(f"no work starts until the database is back: {news.why}")

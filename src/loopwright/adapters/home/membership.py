@@ -36,6 +36,18 @@ class LockedMembership:
         """Return the note of the live holder, None if no process holds the lock."""
         return self._lock.holder()
 
+    def beat(self) -> None:
+        """Show in the time of the lock's file that this process makes progress."""
+        self._lock.beat()
+
+    def beats(self) -> int:
+        """Return the time of the lock's file."""
+        return self._lock.beats()
+
+    def end_holder(self) -> int | None:
+        """Kill the process that holds the lock, and return its id; None if it is not one of this machine."""
+        return self._lock.end_holder()
+
     def release(self) -> None:
         """Let others in, and attend nothing any more."""
         self._lock.release()
@@ -84,6 +96,17 @@ class LeasedMembership:
         return True
 
     def holder(self) -> Mapping[str, Any] | None:
+        """Return None: no single process holds such a home."""
+        return None
+
+    def beat(self) -> None:
+        """Leave it to the lease."""
+
+    def beats(self) -> int:
+        """Return 0: no single process holds such a home."""
+        return 0
+
+    def end_holder(self) -> int | None:
         """Return None: no single process holds such a home."""
         return None
 

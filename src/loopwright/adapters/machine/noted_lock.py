@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,39 @@ class NotedLock:
         finally:
             os.close(fd)
         return None
+
+    def beat(self) -> None:
+        """Set the time of the file to now, if this object holds the lock."""
+        if self._fd is not None:
+            now = time.time_ns()  # the system's own value would be the same for some milliseconds
+            os.utime(self._fd, ns=(now, now))
+
+    def beats(self) -> int:
+        """Return the time of the file in nanoseconds, 0 if there is none."""
+        try:
+            return self._path.stat().st_mtime_ns
+        except FileNotFoundError:
+            return 0
+
+    def end_holder(self) -> int | None:
+        """Kill the process that holds the lock, and return its id; None if no such process has the file open here.
+
+        A process of another container may have noted an id that is another process here.
+        """
+        # Every command loads this module, and only one that waits for a hung process needs the library.
+        import psutil
+
+        pid = (self.holder() or {}).get("pid")
+        if not isinstance(pid, int):
+            return None
+        try:
+            process = psutil.Process(pid)
+            if os.path.realpath(self._path) not in {one.path for one in process.open_files()}:
+                return None
+            process.kill()
+        except psutil.Error:
+            return None
+        return pid
 
     def release(self) -> None:
         """Let others in."""

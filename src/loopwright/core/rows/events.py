@@ -263,7 +263,7 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         ),
         "worker_joined": EventType(_LOW, "A worker joined the home."),
         "worker_left": EventType(_LOW, "A worker left the home."),
-        "worker_lost": EventType(_HIGH, "A worker's lease lapsed; its work is taken over."),
+        "worker_lost": EventType(_HIGH, "A worker stopped responding; its work is taken over."),
         "command_applied": EventType(_LOW, "A user's command was carried out."),
         "command_refused": EventType(_NORMAL, "A user's command could not be carried out."),
     }

@@ -268,6 +268,7 @@ class Progress:
         self._said: dict[str, Any] = {"kind": "", "text": ""}
         self._tools = 0
         self._open = 0
+        self._call = ""
         self._new: set[int] = set()
         self._error = ""
         self._errors = 0
@@ -300,8 +301,11 @@ class Progress:
     def _count(self, event: AgentEvent) -> None:
         """Count new actions of the agent, and repeated errors."""
         text = masked(event.text)
+        if event.kind == "ToolStart":
+            self._call = str(event.data.get("input", ""))
         if len(self._new) < _MOST_STEPS:
-            self._new.add(crc32(f"{event.kind} {text} {event.data.get('input', '')}".encode()))
+            # The same result of another call is something new, such as "built" after a long build.
+            self._new.add(crc32(f"{event.kind} {text} {self._call}".encode()))
         if event.kind == "ToolStart":
             self._tools += 1
             self._open += 1

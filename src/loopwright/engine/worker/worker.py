@@ -168,6 +168,7 @@ class WorkerLoop:
                     done, wait_s = await self._pass_or_trouble(finished)
                     if done:
                         break
+                world.membership.beat()
                 await world.store.changed(wait_s, ignoring=ROUTINE)
         finally:
             for task in filter(None, (renewing, self._tidying, self._monitoring)):

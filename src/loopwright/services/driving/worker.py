@@ -2,18 +2,27 @@
 
 import asyncio
 import contextlib
+import logging
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.home.membership import ALL
-from loopwright.app import Home, make_worker, make_world
+from loopwright.app import make_worker, make_world
+from loopwright.core.rows.events import happened
+from loopwright.core.rows.model import Worker
 from loopwright.core.values.errors import DamagedDatabase, DatabaseReplaced, StoreUnavailable
+from loopwright.engine.rows.moves import MACHINE
 from loopwright.engine.views.views import goes_on
+from loopwright.ports import Tx
+from loopwright.services.driving.hung import HungHolder
 from loopwright.services.homes.context import called_as, look_settings
 from loopwright.services.homes.session import Session, opened
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +30,13 @@ class StandingBy:
     """Another process works in the home. This one takes over when that ends."""
 
     pid: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """The process that worked in the home did nothing any more and was ended. This one takes over."""
+
+    pid: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +55,7 @@ class Interrupted:
     why: str
 
 
-WorkerNews = StandingBy | Working
+WorkerNews = StandingBy | Ended | Working
 
 _AGAIN_S: Final = 1.0
 """How long it waits before it looks again at a database that does not answer."""
@@ -105,15 +121,19 @@ async def work_in(
 ) -> None:
     """Do what `work` does, in a home that is open already."""
     try:
-        if await _joined(at.home, stop, tell):
+        if await _joined(at, stop, tell):
             await _run(at, slots, until_idle=until_idle, stop=stop, tell=tell)
     finally:
         at.home.membership.release()
 
 
-async def _joined(home: Home, stop: asyncio.Event, tell: Callable[[WorkerNews], None]) -> bool:
-    """Wait until this process may work in the home; return False if it was stopped before that."""
-    told = False
+async def _joined(at: Session, stop: asyncio.Event, tell: Callable[[WorkerNews], None]) -> bool:
+    """Wait until this process may work in the home; return False if it was stopped before that.
+
+    A holder that hangs is ended: what it ran continues, and this process takes it over.
+    """
+    home, told = at.home, False
+    hung = HungHolder(home.membership, patience_s=at.settings.values.monitor.hung)
     # A process that drives one plan sees this, lets go of the home, and only follows its plan.
     home.membership.attend(ALL)
     while not home.membership.acquire({"pid": os.getpid(), "command": called_as(), "serves": ALL}):
@@ -122,8 +142,20 @@ async def _joined(home: Home, stop: asyncio.Event, tell: Callable[[WorkerNews], 
             told = True
         if stop.is_set():
             return False
+        if (pid := hung.look(time.monotonic())) is not None:
+            log.warning(
+                "the process that held the home did nothing any more and was ended", extra={"pid": pid}
+            )
+            tell(Ended(pid=pid))
         await home.store.changed(1.0)
+    if hung.ended:
+        await home.store.transact("worker.lost", lambda tx: _note_lost(tx, hung.ended))
     return True
+
+
+def _note_lost(tx: Tx, pids: Collection[int]) -> None:
+    for one in tx.find(Worker, pid=tuple(pids)):
+        tx.append(happened("worker_lost", MACHINE, worker=one.id, hostname=one.hostname, pid=one.pid))
 
 
 async def _run(

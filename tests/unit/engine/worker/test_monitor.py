@@ -1,115 +1,18 @@
 """The monitor sees agents through their progress, their files and their heartbeat, in simulated time."""
 
-import os
-import random
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.doubles import Home, InstantKeepers, planned
+from tests.unit.engine.worker.floor import Floor
 
-from loopwright.core.rows.model import Attempt, Leg, Plan, Run, Task
+from loopwright.core.rows.model import Attempt, Run
 from loopwright.core.rows.monitor_rows import Trouble, Watched
 from loopwright.core.values.failures import Failure
-from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import RunState
-from loopwright.engine.processes.runs import Progress
-from loopwright.engine.rows.moves import move_run
-from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.worker.monitor import Monitor
-from loopwright.ports import AgentEvent, Sighting, Tx
-
-
-class Beating(InstantKeepers):
-    """Every process is alive, and its keeper beat at the moment noted here."""
-
-    beats: dict[str, datetime]
-
-    def look(self, directory: Path) -> Sighting:
-        return Sighting(state="alive", beat_at=self.beats.get(directory.name))
-
-
-class Floor:
-    """Agents at work in one home, each with a run directory and a workspace on the disk."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.home = Home(slots=4)
-        self.keepers = Beating(self.home.clock)
-        self.keepers.beats = {}
-        self.home.world = replace(
-            self.home.world,
-            paths=HomePaths(root=root),
-            keepers=self.keepers,
-            me=replace(self.home.world.me, host_id="host-a"),
-        )
-        self.monitor = Monitor(self.home.world)
-        self.legs: dict[str, Leg] = {}
-        self.progress: dict[str, Progress] = {}
-        self.beating = True
-
-    async def begin(
-        self, *tasks: str, scope: tuple[str, ...] = (), plan: str = "plan.yaml", **policy: int
-    ) -> None:
-        """Let an agent work at each of these tasks."""
-        if not self.legs:
-            await self.home.launch()
-        self.home.submit(
-            *(planned(one, scope=scope) for one in tasks),
-            source_path=plan,
-            policy=replace(Policy(parallel=4), **policy),
-        )
-        for leg in await self.home.turn():
-            attempt = self.home.hand.work(leg)
-            key = self.home.get(Task, attempt.task_id).key
-            workspace = self.root / "workspaces" / key
-            workspace.mkdir(parents=True)
-            directory = self.root / "runs" / (attempt.run_id or "")
-            directory.mkdir(parents=True)
-
-            def place(tx: Tx, attempt: Attempt = attempt, workspace: Path = workspace) -> None:
-                tx.update(Attempt, attempt.id, workspace=str(workspace))
-                tx.update(Run, attempt.run_id or "", host_id="host-a", started_at=tx.now())
-
-            self.home.store.transact_sync("place", place)
-            self.legs[key], self.progress[key] = leg, Progress(directory)
-
-    def tool(self, task: str, call: str, result: str | None = "fine", *, ok: bool = True) -> None:
-        """Let an agent call a tool."""
-        self.progress[task](AgentEvent(kind="ToolStart", text=call, data={"input": call}))
-        if result is not None:
-            self.progress[task](AgentEvent(kind="ToolEnd", text=result, data={"ok": ok}))
-
-    def ends(self, task: str, result: str) -> None:
-        """End the tool that works."""
-        self.progress[task](AgentEvent(kind="ToolEnd", text=result, data={"ok": True}))
-
-    def says(self, task: str, text: str) -> None:
-        self.progress[task](AgentEvent(kind="Text", text=text))
-
-    def write(self, task: str, name: str) -> None:
-        """Let an agent write a file."""
-        path = self.root / "workspaces" / task / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("x")
-        at = self.home.clock.now().timestamp() + 1
-        os.utime(path, (at, at))
-
-    async def minutes(self, count: float, act: Callable[[int], object] = lambda _n: None) -> None:
-        """Let time pass; `act` happens before each look."""
-        for n in range(int(count * 60 / self.home.world.look_s)):
-            self.home.clock.advance(self.home.world.look_s)
-            if self.beating:
-                now = self.home.clock.now()
-                self.keepers.beats = {one.id: now for one in self.home.all(Run)}
-            act(n)
-            await self.monitor.look(controls=True)
-
-    def found(self) -> set[str]:
-        return {one.kind for one in self.home.all(Trouble)}
-
+from loopwright.ports import AgentEvent
 
 # --- twenty things that go wrong -----------------------------------------------------------------------
 
@@ -205,12 +108,7 @@ async def _three_tasks_one_error(floor: Floor) -> None:
 
 async def _service_refuses(floor: Floor, failure: Failure = Failure.OVERLOADED) -> None:
     await floor.begin("a", "b", "c", "d")
-
-    def refused(tx: Tx) -> None:
-        for run in tx.find(Run, state=RunState.RUNNING):
-            move_run(tx, run, RunState.ERROR, failure=failure)
-
-    floor.home.store.transact_sync("refused", refused)
+    floor.refused("a", "b", "c", "d", failure=failure)
     await floor.minutes(1)
 
 
@@ -235,8 +133,7 @@ async def _dear_tasks(floor: Floor) -> None:
     await floor.begin("a", "b", "c", "d", max_cost=1_000_000)
     for key in ("a", "b", "c"):
         floor.home.hand.land(floor.legs[key])
-    plan = floor.home.plan()
-    floor.home.store.transact_sync("spent", lambda tx: tx.update(Plan, plan.id, spent_micros=900_000))
+    floor.spent(900_000)
     await floor.minutes(1)
 
 
@@ -280,56 +177,7 @@ def test_there_are_twenty_faults() -> None:
     assert sum(len(faults) for faults in FAULTS.values()) == 20
 
 
-# --- what is well ----------------------------------------------------------------------------------------
-
-
-class Honest:
-    """An agent that reads, thinks up to 5 minutes, builds up to 20, gets errors and corrects them."""
-
-    def __init__(self, floor: Floor, task: str, seed: int) -> None:
-        self.floor, self.task = floor, task
-        self.chance = random.Random(f"{task} {seed}")
-        self.busy_until = 0
-        self.builds = False
-
-    def act(self, n: int) -> None:
-        if self.busy_until > n:
-            return
-        if self.builds:
-            self.builds = False
-            self.floor.ends(self.task, "built")
-        match self.chance.choice(("read", "read", "write", "think", "build", "errors", "elsewhere")):
-            case "read":
-                self.floor.tool(self.task, f"read {self.chance.random()}")
-            case "write":
-                self.floor.write(self.task, f"src/{self.task}/{self.chance.randrange(9)}.py")
-            case "think":
-                self.busy_until = n + self.chance.randrange(10)
-            case "build":
-                self.floor.tool(self.task, f"make {self.chance.random()}", None)
-                self.builds, self.busy_until = True, n + self.chance.randrange(40)
-            case "errors":
-                for _ in range(self.chance.randrange(4)):
-                    self.floor.tool(self.task, f"pytest -k {self.chance.random()}", "1 failed", ok=False)
-                self.floor.tool(self.task, f"edit {self.chance.random()}")
-            case _:
-                self.floor.write(self.task, f"notes-{self.task}.md")
-
-
-async def test_a_hundred_healthy_runs_raise_at_most_one_alert(tmp_path: Path) -> None:
-    alarms: set[str] = set()
-    for seed in range(25):
-        floor = Floor(tmp_path / str(seed))
-        for task in "abcd":
-            await floor.begin(task, scope=("src/**", f"notes-{task}.md"), plan=f"{task}.yaml")
-        agents = [Honest(floor, task, seed) for task in "abcd"]
-        seen: set[str] = set()
-        for n in range(60):
-            await floor.minutes(0.5, lambda _n, n=n, agents=agents: [one.act(n) for one in agents])
-            seen |= {f"{seed} {one.id} {one.message}" for one in floor.home.all(Trouble)}
-        await floor.home.engine.close()
-        alarms |= seen
-    assert len(alarms) <= 1
+# --- what becomes of a trouble -----------------------------------------------------------------------------
 
 
 @pytest.mark.capability("C106")

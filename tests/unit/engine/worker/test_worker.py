@@ -11,6 +11,7 @@ from tests.fakes.clock import START
 from tests.fakes.virtual_loop import VirtualClock, VirtualLoop
 from tests.fakes.world import WatchfulStore
 
+from loopwright.adapters.home.membership import LockedMembership
 from loopwright.core.rows.model import Task, Worker
 from loopwright.engine.worker.worker import WorkerLoop
 from loopwright.ports import Tx
@@ -97,3 +98,19 @@ def test_a_worker_that_controls_no_longer_leaves_the_export_to_whoever_does() ->
 
     work(loop, home, lose_control_while_behind)
     assert passes > 2
+
+
+def test_a_worker_that_holds_a_home_shows_after_each_pass_that_it_does_not_hang(tmp_path: Path) -> None:
+    loop = VirtualLoop()
+    home = Home(clock=VirtualClock(loop))  # type: ignore[arg-type]
+    holder = LockedMembership(tmp_path)
+    assert holder.acquire({})
+    home.world = replace(home.world, membership=holder)
+    seen = []
+
+    async def look() -> None:
+        seen.append(holder.beats())
+
+    work(loop, home, look)
+    assert len(seen) > 2
+    assert seen == sorted(set(seen))

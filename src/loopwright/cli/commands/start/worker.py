@@ -11,7 +11,7 @@ from rich.markup import escape
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console
 from loopwright.core.values.wording import counted
-from loopwright.services.driving.worker import StandingBy, WorkerNews, work
+from loopwright.services.driving.worker import Ended, StandingBy, WorkerNews, work
 
 
 def worker(*, slots: int | None = None, until_idle: bool = False, json: bool = False) -> int:
@@ -24,7 +24,7 @@ def worker(*, slots: int | None = None, until_idle: bool = False, json: bool = F
     until_idle
         Stop as soon as nothing is left to do.
     json
-        Print one JSON document per line: when it stands by, when it begins to work, and when it leaves.
+        Print one JSON document per line: when it stands by, ends a process that hangs, begins to work, and leaves.
     """
     return asyncio.run(_worker(slots, until_idle=until_idle, as_json=json))
 
@@ -43,6 +43,8 @@ async def _worker(slots: int | None, *, until_idle: bool, as_json: bool) -> int:
 def _print(news: WorkerNews) -> None:
     if isinstance(news, StandingBy):
         text = f"standing by: process {news.pid} works here; this one takes over when it ends"
+    elif isinstance(news, Ended):
+        text = f"process {news.pid} did nothing any more and was ended; this one takes over"
     else:
         text = f"working in {news.home} with {counted(news.slots, 'slot')}; Ctrl-C leaves, agents continue"
     console().print(escape(text))
@@ -51,6 +53,8 @@ def _print(news: WorkerNews) -> None:
 def _print_line(news: WorkerNews) -> None:
     if isinstance(news, StandingBy):
         _print_document({"type": "standing_by", "pid": news.pid})
+    elif isinstance(news, Ended):
+        _print_document({"type": "holder_ended", "pid": news.pid})
     else:
         _print_document({"type": "working", "home": str(news.home), "slots": news.slots, "pid": news.pid})
 
