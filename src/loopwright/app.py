@@ -46,7 +46,7 @@ from loopwright.engine.memory.worker_facts import Room
 from loopwright.engine.plans.state_export import Outbox
 from loopwright.engine.rows.world import HomePaths, MakeView, Me, World
 from loopwright.engine.worker.worker import WorkerLoop
-from loopwright.ports import Engine, Failpoint, Forge, Membership, Source, no_failpoint
+from loopwright.ports import Engine, Failpoint, Forge, Issues, Membership, Source, no_failpoint
 
 PIPELINE_VERSION = "1"
 """Raised when legs of an older program must not be carried on by this one."""
@@ -177,6 +177,15 @@ def forge(settings: Settings, env: Mapping[str, str], address: str) -> Forge:
 
     wanted = settings.values.forge
     return open_forge(address, hosts=wanted.hosts, token_file=wanted.token_file, env=env)
+
+
+def issues(settings: Settings, env: Mapping[str, str], address: str) -> Issues:
+    """Return the issues of the repository that a remote's address means; raise `Refused` with what to do."""
+    # As above: only work that comes from a forge needs its library.
+    from loopwright.adapters.forge.choosing import open_issues
+
+    wanted = settings.values.forge
+    return open_issues(address, hosts=wanted.hosts, token_file=wanted.token_file, env=env)
 
 
 def _forge_of(settings: Settings, env_of: Environments, plan: Plan, address: str) -> Forge:

@@ -223,7 +223,7 @@ def _is_host(entry: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgeValues:
-    """Where pull requests are opened."""
+    """Where pull requests are opened, and which issues become work."""
 
     remote: str = setting(
         text(what="the name of a git remote", pattern=r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,99}"),
@@ -245,6 +245,14 @@ class ForgeValues:
         None,
         "A file with the token that only you can read; when empty, GITHUB_TOKEN, GH_TOKEN or GITLAB_TOKEN.",
         machine=True,
+    )
+    issues: str | None = setting(
+        text(what="the name of a label", optional=True, limit=100),
+        None,
+        "The label of issues that become work; when empty, none do.",
+    )
+    every: float = setting(
+        duration(), 60.0, "How often the daemon looks at issues and their pull requests.", machine=True
     )
 
 

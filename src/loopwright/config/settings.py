@@ -379,7 +379,8 @@ class Values:
         metadata={"description": "Which plans an agent evaluates before they run."},
     )
     forge: ForgeValues = field(
-        default_factory=ForgeValues, metadata={"description": "Where pull requests are opened."}
+        default_factory=ForgeValues,
+        metadata={"description": "Where pull requests are opened, and which issues become work."},
     )
     agents: Mapping[str, Mapping[str, Any]] = field(
         default_factory=dict,

@@ -46,6 +46,7 @@ from loopwright.ports.home import (
     Membership,
     StateFiles,
 )
+from loopwright.ports.issues import Checks, FailedCheck, Issue, Issues, Remark, RequestStatus
 from loopwright.ports.machine import Clock, Disk, EndlessDisk, Failpoint, Ids, no_failpoint
 from loopwright.ports.processes import Exit, Keepers, NoSandbox, OutputLine, Reach, RunSpec, Sandbox, Sighting
 from loopwright.ports.sources import (
@@ -83,6 +84,7 @@ __all__ = [
     "Base",
     "Built",
     "Candidate",
+    "Checks",
     "Clock",
     "DependencyCache",
     "Discovered",
@@ -99,6 +101,7 @@ __all__ = [
     "Exported",
     "ExportedPlan",
     "ExportedProject",
+    "FailedCheck",
     "Failpoint",
     "FileChange",
     "Files",
@@ -109,6 +112,8 @@ __all__ = [
     "GateRequest",
     "Ids",
     "Invocation",
+    "Issue",
+    "Issues",
     "ItemProgress",
     "Judged",
     "Keepers",
@@ -123,8 +128,10 @@ __all__ = [
     "Progress",
     "QuotaWindow",
     "Reach",
+    "Remark",
     "Repository",
     "Request",
+    "RequestStatus",
     "RunSpec",
     "Sandbox",
     "Setback",

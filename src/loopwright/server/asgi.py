@@ -53,6 +53,7 @@ from loopwright.server.repeats import Repeats
 from loopwright.server.shapes import Problem, event_document
 from loopwright.services.access.tokens import caller_of
 from loopwright.services.homes.session import Session
+from loopwright.services.issues.watching import IssueWatch
 from loopwright.services.remote.drafting import planner
 from loopwright.services.remote.starting import starter
 from loopwright.services.webhooks.sending import Sender
@@ -120,6 +121,7 @@ def make_app(at: Session, *, hosts: Collection[str], limits: Limits | None = Non
             asyncio.create_task(starter(at).run(), name="starter"),
             asyncio.create_task(planner(at).run(), name="planner"),
             asyncio.create_task(Sender(at, _rendered).run(), name="webhooks"),
+            asyncio.create_task(IssueWatch(at).run(), name="issues"),
             asyncio.create_task(tools.run(), name="mcp"),
         ]
         try:

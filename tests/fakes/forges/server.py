@@ -10,6 +10,10 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qsl, quote, urlsplit
 
+from tests.fakes.forges.book import Book
+from tests.fakes.forges.github_book import github_answer
+from tests.fakes.forges.gitlab_book import gitlab_answer
+
 Answer = tuple[int, Any]
 
 
@@ -44,7 +48,7 @@ class Asked:
     query: Mapping[str, str]
     headers: Mapping[str, str]
     """With names in lower case."""
-    body: Mapping[str, str]
+    body: Mapping[str, Any]
 
 
 class FakeForge(ABC):
@@ -61,6 +65,8 @@ class FakeForge(ABC):
         self.asked: list[Asked] = []
         self.troubles: list[Trouble | None] = []
         """Played one after the other, before it behaves; None stands for an answer without trouble."""
+        self.book = Book()
+        """Its issues, and what people and checks say."""
         self._server: ThreadingHTTPServer | None = None
 
     @property
@@ -82,6 +88,12 @@ class FakeForge(ABC):
                 fake._handle(self)
 
             def do_POST(self) -> None:
+                fake._handle(self)
+
+            def do_PATCH(self) -> None:
+                fake._handle(self)
+
+            def do_PUT(self) -> None:
                 fake._handle(self)
 
             def log_message(self, format: str, *args: Any) -> None:
@@ -118,7 +130,7 @@ class FakeForge(ABC):
             (status, told), headers = (trouble.status, {"message": trouble.message}), trouble.headers
         else:
             status, told = self.answer(asked)
-        text = json.dumps(told).encode()
+        text = told.encode() if isinstance(told, str) else json.dumps(told).encode()
         handler.send_response(status)
         for name, value in {**headers, "Content-Type": "application/json"}.items():
             handler.send_header(name, value)
@@ -132,7 +144,8 @@ class FakeForge(ABC):
 
     def open(self, *, title: str, body: str, branch: str, base: str) -> Opened:
         """Take a new request in."""
-        one = Opened(n=len(self.opened) + 1, title=title, body=body, branch=branch, base=base)
+        n = len(self.book.issues) + len(self.opened) + 1
+        one = Opened(n=n, title=title, body=body, branch=branch, base=base)
         self.opened.append(one)
         return one
 
@@ -140,23 +153,27 @@ class FakeForge(ABC):
         """Return the open request of a branch into a base."""
         return next((o for o in self.opened if o.is_open and (o.branch, o.base) == (branch, base)), None)
 
+    def request(self, n: str) -> Opened:
+        """Return a request by its number."""
+        return next(one for one in self.opened if one.n == int(n))
+
     def has(self, branch: str) -> bool:
         """Say whether it has a branch, as far as it was told."""
         return not self.branches or branch in self.branches
 
 
-# A fake of GitHub's interface for pull requests.
+# A fake of GitHub.
 
 
 class FakeGitHub(FakeForge):
-    """Answers below `/repos/OWNER/NAME/pulls`."""
+    """Answers below `/repos/OWNER/NAME`."""
 
     def answer(self, asked: Asked) -> Answer:
         """Do what was asked, as GitHub does."""
         if asked.headers.get("authorization") != f"Bearer {self.token}":
             return 401, {"message": "Bad credentials"}
         if asked.path != f"/repos/{self.repository}/pulls":
-            return 404, {"message": "Not Found"}
+            return github_answer(self, asked)
         if asked.method == "GET":
             return 200, self._listed(asked)
         branch, base = asked.body["head"], asked.body["base"]
@@ -198,18 +215,18 @@ def _invalid(error: dict[str, str]) -> Answer:
     return 422, {"message": "Validation Failed", "errors": [error]}
 
 
-# A fake of GitLab's interface for merge requests.
+# A fake of GitLab.
 
 
 class FakeGitLab(FakeForge):
-    """Answers below `/projects/GROUP%2FNAME/merge_requests`."""
+    """Answers below `/projects/GROUP%2FNAME`."""
 
     def answer(self, asked: Asked) -> Answer:
         """Do what was asked, as GitLab does."""
         if asked.headers.get("private-token") != self.token:
             return 401, {"message": "401 Unauthorized"}
         if asked.path != f"/projects/{quote(self.repository, safe='')}/merge_requests":
-            return 404, {"message": "404 Project Not Found"}
+            return gitlab_answer(self, asked)
         if asked.method == "GET":
             return 200, self._listed(asked)
         branch, base = asked.body["source_branch"], asked.body["target_branch"]

@@ -126,6 +126,8 @@ SAMPLES: dict[str, list[object]] = {
     "evaluator.model": ["m1", "m2", "m3", "m4", "m5", "m6"],
     "forge.remote": ["r1", "r2", "r3", "r4", "r5", "r6"],
     "forge.hosts": [[f"h{n} gitlab"] for n in range(5)] + [["h github https://h/api"]],
+    "forge.issues": ["l1", "l2", "l3", "l4", "l5", "l6"],
+    "forge.every": ["1s", "2s", "3s", "4s", "5s", "6s"],
     "secrets_from": ["keyring", "a", "b", "c", "d", "e"],
     "env_file": ["/a", "/b", "/c", "/d", "/e", "/f"],
     "forge.token_file": ["/a", "/b", "/c", "/d", "/e", "/f"],

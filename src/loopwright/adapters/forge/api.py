@@ -4,7 +4,8 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from http import HTTPStatus
+from typing import Any, Final, Literal
 from urllib.parse import unquote, urlsplit
 
 import httpx
@@ -54,6 +55,8 @@ _LONGEST_S: Final = 3600.0
 _UNTOLD_S: Final = 60.0
 """How long to leave a forge alone that asks for it without saying how long: at least a minute, says GitHub."""
 _WORDS: Final = 500
+_PAGE: Final = 100
+_MOST_PAGES: Final = 50
 
 
 class Conflict(Exception):
@@ -75,29 +78,61 @@ class Api:
 
     async def get(self, path: str, **query: str) -> Any:
         """Ask for something."""
-        return await self._ask("GET", path, params=query)
+        return self._read(await self._ask("GET", path, params=query))
 
-    async def post(self, path: str, body: Mapping[str, str]) -> Any:
+    async def find(self, path: str, **query: str) -> Any:
+        """Ask for something that may not be there; None if it is not."""
+        answer = await self._ask("GET", path, missing=True, params=query)
+        return None if answer.status_code == HTTPStatus.NOT_FOUND else self._read(answer)
+
+    async def text(self, path: str) -> str:
+        """Ask for a text that may not be there; empty if it is not."""
+        answer = await self._ask("GET", path, missing=True)
+        return "" if answer.status_code == HTTPStatus.NOT_FOUND else answer.text
+
+    async def every(self, path: str, *, inside: str = "", **query: str) -> list[Any]:
+        """Return every entry of a list that comes in pages; `inside` names it in each answer."""
+        found: list[Any] = []
+        for page in range(1, _MOST_PAGES + 1):
+            told = await self.get(path, **query, per_page=str(_PAGE), page=str(page))
+            entries = told[inside] if inside else told
+            found += entries
+            if len(entries) < _PAGE:
+                return found
+        raise Refused(
+            f"{self.forge} has more than {len(found)} entries at {path}",
+            code="forge_refused",
+            hint="close or delete what is not needed there",
+        )
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """Create something; raise `Conflict` when the forge says that it cannot be, or is there already."""
-        return await self._ask("POST", path, json=dict(body))
+        return self._read(await self._ask("POST", path, json=dict(body)))
 
-    async def _ask(self, method: str, path: str, **more: Any) -> Any:
+    async def change(self, method: Literal["PATCH", "PUT"], path: str, body: Mapping[str, Any]) -> None:
+        """Change something that is there."""
+        await self._ask(method, path, json=dict(body))
+
+    async def _ask(self, method: str, path: str, *, missing: bool = False, **more: Any) -> httpx.Response:
         try:
             # A redirect is not followed: only the named host gets the token.
             async with httpx.AsyncClient(timeout=_TIME_LIMIT_S, follow_redirects=False) as client:
                 answer = await client.request(method, f"{self.url}{path}", headers=dict(self.headers), **more)
         except httpx.HTTPError as error:
             raise Busy(f"{self.forge} cannot be reached at {self.url}: {self._clean(str(error))}") from error
-        if answer.is_success:
-            try:
-                return answer.json()
-            except ValueError as error:
-                raise Refused(
-                    f"{self.url} does not answer like {self.forge}",
-                    code="forge_answer_unreadable",
-                    hint="look at the setting forge.hosts",
-                ) from error
+        if answer.is_success or (missing and answer.status_code == HTTPStatus.NOT_FOUND):
+            return answer
         raise self._refusal(answer)
+
+    def _read(self, answer: httpx.Response) -> Any:
+        try:
+            return answer.json()
+        except ValueError as error:
+            raise Refused(
+                f"{self.url} does not answer like {self.forge}",
+                code="forge_answer_unreadable",
+                hint="look at the setting forge.hosts",
+            ) from error
 
     def _refusal(self, answer: httpx.Response) -> Exception:
         words = self._clean(_message(answer))

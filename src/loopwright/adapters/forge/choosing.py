@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from loopwright.adapters.forge import github, gitlab
+from loopwright.adapters.forge import github, github_issues, gitlab, gitlab_issues
 from loopwright.adapters.forge.api import Remote, parse_remote
 from loopwright.core.values.errors import Refused
-from loopwright.ports import Forge
+from loopwright.ports import Forge, Issues
 
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _LARGEST: Final = 4096
@@ -73,6 +73,15 @@ def open_forge(
     """Return the repository on a forge that a remote's address means."""
     chosen = choose(address, hosts=hosts, token_file=token_file, env=env)
     made = github.GitHub if chosen.kind == "github" else gitlab.GitLab
+    return made(chosen.remote, chosen.url, chosen.token, chosen.token_from)
+
+
+def open_issues(
+    address: str, *, hosts: Sequence[str], token_file: str | None, env: Mapping[str, str]
+) -> Issues:
+    """Return the issues and pull requests of the repository that a remote's address means."""
+    chosen = choose(address, hosts=hosts, token_file=token_file, env=env)
+    made = github_issues.GitHubIssues if chosen.kind == "github" else gitlab_issues.GitLabIssues
     return made(chosen.remote, chosen.url, chosen.token, chosen.token_from)
 
 

@@ -16,22 +16,27 @@ def api_url(host: str) -> str:
     return "https://api.github.com" if host == HOST else f"https://{host}/api/v3"
 
 
+def api(url: str, token: str, token_from: str) -> Api:
+    """Return the interface at an address."""
+    return Api(
+        url=url.rstrip("/"),
+        forge=NAME,
+        token=token,
+        token_from=token_from,
+        headers={
+            "Authorization": f"Bearer {token}",
+            "Accept": "application/vnd.github+json",
+            "X-GitHub-Api-Version": "2022-11-28",
+        },
+    )
+
+
 class GitHub:
     """One repository on GitHub."""
 
     def __init__(self, remote: Remote, url: str, token: str, token_from: str) -> None:
         self._remote = remote
-        self._api = Api(
-            url=url.rstrip("/"),
-            forge=NAME,
-            token=token,
-            token_from=token_from,
-            headers={
-                "Authorization": f"Bearer {token}",
-                "Accept": "application/vnd.github+json",
-                "X-GitHub-Api-Version": "2022-11-28",
-            },
-        )
+        self._api = api(url, token, token_from)
 
     async def request(self, wanted: Wanted) -> Request:
         """Find the open request of this branch into its base, or create it; called again it finds its own."""

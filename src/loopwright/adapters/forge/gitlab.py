@@ -17,18 +17,23 @@ def api_url(host: str) -> str:
     return f"https://{host}/api/v4"
 
 
+def api(url: str, token: str, token_from: str) -> Api:
+    """Return the interface at an address."""
+    return Api(
+        url=url.rstrip("/"),
+        forge=NAME,
+        token=token,
+        token_from=token_from,
+        headers={"PRIVATE-TOKEN": token},
+    )
+
+
 class GitLab:
     """One project on GitLab."""
 
     def __init__(self, remote: Remote, url: str, token: str, token_from: str) -> None:
         self._path = f"/projects/{quote(remote.path, safe='')}/merge_requests"
-        self._api = Api(
-            url=url.rstrip("/"),
-            forge=NAME,
-            token=token,
-            token_from=token_from,
-            headers={"PRIVATE-TOKEN": token},
-        )
+        self._api = api(url, token, token_from)
 
     async def request(self, wanted: Wanted) -> Request:
         """Find the open request of this branch into its base, or create it; called again it finds its own."""

@@ -9,6 +9,8 @@ from loopwright.core.values.errors import Refused
 _LONGEST: Final = 4_000
 _MOST: Final = 50
 REJECTED: Final = "A person looked at the work and rejected it."
+FEEDBACK: Final = "feedback"
+"""The argument of `reject` with the ids of what a pull request brought back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +45,9 @@ def comments_in(arguments: Any) -> tuple[Comment, ...]:
     return tuple(Comment(**one) for one in list(arguments or ())[:_MOST])
 
 
-def objections(note: str, comments: Sequence[Comment]) -> str:
+def objections(note: str, comments: Sequence[Comment], *, heading: str = REJECTED) -> str:
     """Return the text for the next attempt."""
-    parts = [REJECTED]
+    parts = [heading] if heading else []
     if note.strip():
         parts.append(note.strip()[:_LONGEST])
     for one in comments:

@@ -67,6 +67,18 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "loop_started": EventType(_NORMAL, "The loop runs."),
         "loop_paused": EventType(_HIGH, "The loop starts nothing more until it is resumed."),
         "loop_stopped": EventType(_HIGH, "The loop was stopped by a person."),
+        "issue_refused": EventType(_NORMAL, "A labelled issue did not become work; the payload says why."),
+        "issue_claimed": EventType(_NORMAL, "Loopwright works on an issue, and wrote that there."),
+        "issue_sent_back": EventType(
+            _NORMAL, "Failed checks or comments of a pull request lead to another attempt."
+        ),
+        "issue_held": EventType(
+            _HIGH, "What came back about a pull request is left to you; the payload says why."
+        ),
+        "issue_dropped": EventType(_HIGH, "The pull request of an issue was closed without a merge."),
+        "issue_closed": EventType(
+            _HIGH, "The pull request was merged, and the issue closed with its receipt."
+        ),
         "loop_completed": EventType(_HIGH, "Everything in the loop's plan was verified."),
         "loop_failed": EventType(_HIGH, "The loop needs you to continue."),
         "plan_created": EventType(_NORMAL, "A plan was read and evaluated."),

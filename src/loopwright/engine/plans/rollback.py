@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from loopwright.core.gates.gates import plan_commands
 from loopwright.core.gates.verdicts import evidence
-from loopwright.core.policy.rejections import Comment, comments_in, objections
+from loopwright.core.policy.rejections import FEEDBACK, REJECTED, Comment, comments_in, objections
 from loopwright.core.policy.retry import backoff
 from loopwright.core.rows.model import Attempt, Command, CommandState, Role, Run, Task
 from loopwright.core.values.errors import (
@@ -230,7 +230,9 @@ class Decision:
         comments = comments_in(arguments.get("comments"))
         tip = await self._world.store.read(lambda tx: last_tip(tx, task))
         quoted = [await self._quoted(repository, tip, one) for one in comments]
-        return objections(str(arguments.get("note") or ""), quoted)
+        # What a pull request brought back says itself whose words it has.
+        heading = "" if arguments.get(FEEDBACK) else REJECTED
+        return objections(str(arguments.get("note") or ""), quoted, heading=heading)
 
     async def _quoted(self, repository: Repository, tip: str | None, comment: Comment) -> Comment:
         """Add the quoted line to each comment: the next attempt does not see the rejected work."""

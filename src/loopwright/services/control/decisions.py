@@ -7,7 +7,7 @@ from typing import Any, Final
 from loopwright.adapters.machine.host import new_id
 from loopwright.app import repositories
 from loopwright.core.policy.budget import CAPS
-from loopwright.core.policy.rejections import parse_comment
+from loopwright.core.policy.rejections import FEEDBACK, parse_comment
 from loopwright.core.rows.model import Command, Plan, Task
 from loopwright.core.values.errors import UserError
 from loopwright.core.values.ids import Kind
@@ -199,9 +199,13 @@ async def reject(
     *,
     note: str | None = None,
     comments: Sequence[tuple[str, str]] = (),
+    feedback: Sequence[str] = (),
     told: Told = UNHEARD,
 ) -> Decision:
-    """Send a task's work back: another attempt starts with the note and the comments, FILE:LINE and a text each."""
+    """Send a task's work back: another attempt starts with the note and the comments, FILE:LINE and a text each.
+
+    `feedback` are the ids of what a pull request brought back.
+    """
     parsed = [parse_comment(place, text) for place, text in comments]
     if not (note or "").strip() and not parsed:
         raise UserError(
@@ -209,7 +213,9 @@ async def reject(
             code="note_missing",
             hint='--note "…" or --at FILE:LINE "…"',
         )
-    arguments = {"note": note or "", "comments": parsed}
+    arguments: dict[str, Any] = {"note": note or "", "comments": parsed}
+    if feedback:
+        arguments[FEEDBACK] = list(feedback)
     return await _decide(at, "reject", task, arguments, told=told, continues=True)
 
 

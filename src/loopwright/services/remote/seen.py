@@ -9,6 +9,7 @@ from loopwright.core.rows.model import Loop, Plan, Project, Run, Task
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.access import Bounds, Caller
 from loopwright.core.values.errors import NotFound, Refused
+from loopwright.core.values.forges import FORGE_TOKENS
 from loopwright.core.values.ids import Kind, is_id
 from loopwright.engine.rows.versions import check_version
 from loopwright.engine.views.loop_views import plan_of
@@ -115,8 +116,9 @@ def acting(at: Session, caller: Caller, project: Project) -> Iterator[None]:
 def acting_as(at: Session, actor: str, project: Project, bounds: Bounds | None) -> Iterator[None]:
     """Let services act in a project's folder, for an actor that was allowed to before."""
     values = dict(project.environment.values) if project.environment else {}
-    # The home is the daemon's own; nothing else of its environment reaches the project.
-    env = {**values, "LOOPWRIGHT_HOME": str(at.home.root)}
+    # The home is the daemon's own, and so are the tokens with which it asks a forge.
+    tokens = {name: at.env[name] for name in FORGE_TOKENS if name in at.env}
+    env = {**values, **tokens, "LOOPWRIGHT_HOME": str(at.home.root)}
     if at.settings.values.database:
         env["LOOPWRIGHT_DATABASE"] = at.settings.values.database
     where = Path(project.path) / project.subfolder

@@ -3,8 +3,9 @@
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,7 +28,7 @@ from loopwright.cli.shell.parameters import (
     SettingsFile,
 )
 from loopwright.config.settings import settings
-from loopwright.core.values.errors import NotFound, Refused
+from loopwright.core.values.errors import NotFound, Refused, UserError
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import PlanState
 from loopwright.core.values.wording import counted, to_type
@@ -55,6 +56,7 @@ from loopwright.services.views.plans import view_with_news
 
 _MODES = f"What the agent may do by itself: {', '.join(settings()['permission_mode'].kind.schema['enum'])}."
 
+After = Callable[[Session, str], Awaitable[None]]
 _SHOWN = 20
 """So many sources are named."""
 
@@ -75,6 +77,7 @@ def run(
     allow_unverified: Annotated[bool | None, Parameter(negative="--no-allow-unverified")] = None,
     finish: str | None = None,
     qa_mode: str | None = None,
+    issue: int | None = None,
     despite: str = "",
     new: bool = False,
     no_check_base: bool = False,
@@ -114,6 +117,8 @@ def run(
         What to do with the branch of a verified plan: leave, fast-forward, squash or pull-request.
     qa_mode
         What a QA review covers: full or lite.
+    issue
+        Work on the issue with this number of the project's forge, or do what is due for it now.
     despite
         Your reason to run a plan although its evaluation refuses it. The receipt records it.
     new
@@ -129,7 +134,11 @@ def run(
     json
         Print the result as JSON, and nothing else.
     """
-    if plan is None:
+    if issue is not None:
+        if plan is not None:
+            raise UserError("--issue takes the place of a plan", code="flags_conflict", hint="leave one out")
+        plan = Path()
+    elif plan is None:
         plan = _confirmed(as_json=json)
     elif is_goal(str(plan)):
         plan = _for_goal(str(plan), agent=agent, model=model, costs=costs, yes=yes, as_json=json)
@@ -161,6 +170,11 @@ def run(
         new=new,
         check_base=False if no_check_base else None,
     )
+    if issue is not None:
+        # Only this needs the library that asks a forge.
+        from loopwright.cli.commands.start.issues import carry_out as work_on
+
+        return asyncio.run(work_on(issue, request, partial(_run, detach=detach, as_json=json), as_json=json))
     if found_rounds(plan, source):
         # Only an orchestrator folder needs the controller.
         from loopwright.cli.commands.start.rounds import carry_out
@@ -227,13 +241,16 @@ def _for_goal(
     return path
 
 
-async def _run(request: RunRequest, *, detach: bool, as_json: bool) -> int:
+async def _run(request: RunRequest, after: After | None = None, *, detach: bool, as_json: bool) -> int:
+    """Run a plan; `after` is called with its id as soon as it was submitted."""
     notes: list[str] = []
     prepared = await _prepared(request, notes, as_json=as_json)
     if isinstance(prepared, NothingToDo):
         return _nothing_left(prepared, as_json=as_json)
     async with prepared:
         submitted = await submit(prepared)
+        if after is not None:
+            await after(prepared.at, submitted.plan.id)
         if submitted.standing is Standing.ENDED:
             return await _ended(prepared, submitted, as_json=as_json)
         if submitted.standing is Standing.CONTINUED and not as_json:
