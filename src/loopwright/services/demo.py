@@ -1,4 +1,4 @@
-"""The demonstration: a sample repository, a scripted agent, and what their records show afterwards.
+"""The demonstration: a sample repository, a scripted agent, and a summary of its records.
 
 Not here: the commands that run in it, and what is printed (`cli.commands.start.demo`).
 """
@@ -19,21 +19,21 @@ from loopwright.ports import Tx
 from loopwright.testing.sample import demo_plan, demo_script, make_sample_repository
 from loopwright.testing.scripted import write_script
 
-# Make the sample repository of the demonstration, with its plan and the script of its agent.
+# Create the sample repository of the demonstration, with its plan and the script of its agent.
 
 SAMPLE: Final = "demo"
-"""The folder of a home with the sample that the first page of the dashboard makes."""
+"""The folder of a home with the sample that the dashboard's first page creates."""
 SHOP: Final = "shop"
 """The folder of the repository."""
 SCRIPT: Final = "script.json"
-"""What the scripted agent does."""
+"""The script of its agent."""
 
 
 def make_sample(folder: Path, *, pause_s: float = 0.3) -> None:
-    """Make everything that the demonstration needs in an empty folder; its agent pauses in each attempt."""
+    """Create everything that the demonstration needs in an empty folder; its agent pauses in each attempt."""
     shop = folder / SHOP
     shop.mkdir()
-    # Written before the first commit, which takes in whatever is there.
+    # Written before the first commit, which includes every file.
     (shop / "plan.yaml").write_text(demo_plan(), encoding="utf-8")
     make_sample_repository(shop)
     write_script(folder / SCRIPT, demo_script(pause_s=pause_s))
@@ -41,7 +41,7 @@ def make_sample(folder: Path, *, pause_s: float = 0.3) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmptyClaim:
-    """An attempt that said it was done and had done nothing."""
+    """An attempt that claimed to be done and had changed nothing."""
 
     task: str
     attempt: int
@@ -72,7 +72,7 @@ class SideBySide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """What to show of the plan of a demonstration."""
+    """The parts of a demonstration's plan that are shown."""
 
     plan: PlanView
     empty_claim: EmptyClaim | None
@@ -81,7 +81,7 @@ class Story:
 
 
 def read_story(home: Path) -> Story | None:
-    """Read what happened to the newest plan of a home; None when it has none."""
+    """Read the story of the newest plan of a home; None if it has none."""
     store = SqlStore.open(home / "loopwright.db", create=False)
     try:
         return store.read_sync(lambda tx: _story(tx, HomePaths(root=home)))
@@ -126,7 +126,7 @@ def _fixed(detail: TaskDetail, attempts: dict[str, Attempt]) -> Fixed | None:
         return None
     check = failed.failing_checks[0]
     told = "\n".join(attempts[one.id].evidence for one in detail.attempts if one.n == failed.n + 1)
-    # The check's own words, and only if the next attempt really got them.
+    # The check's own output, and only if the next attempt really got it.
     said = [line.strip() for line in check.message.splitlines()[1:] if line.strip() and line.strip() in told]
     if not said:
         return None

@@ -1,4 +1,4 @@
-"""Gather what is known of a run, or of a project and a goal, in one packet.
+"""Collect what is known about a run, or about a project and a goal, in one packet.
 
 Not here: how rows become a packet (`core.plans`), what proves a criterion (`services.audit`).
 """
@@ -53,7 +53,7 @@ from loopwright.services.homes.context import (
 from loopwright.services.homes.read_only_home import find_target, glancing
 from loopwright.services.preflight.run_inputs import project_settings
 
-# Looking at a project for an inspection packet: its files, its checks, what it says of itself, its newest
+# Reading a project for an inspection packet: its files, its checks, its documentation, its newest
 # commits.
 
 TEXTS: Final = (
@@ -61,17 +61,17 @@ TEXTS: Final = (
     *("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", ".goosehints", ".cursorrules"),
     ".github/copilot-instructions.md",
 )
-"""What a project says of itself, to people and to agents."""
+"""The project's documentation for people and for agents."""
 _COMMITS: Final = 20
 
 
 async def look_at(
     repository: GitRepository, root: Path, subfolder: str, *, setup: str, gates: Sequence[GateCommand]
 ) -> tuple[PacketProject, tuple[str, ...], tuple[str, ...]]:
-    """Return what can be seen of a project without running anything, what has to be asked about it, and what was cut.
+    """Return what is visible in a project without running anything, the open questions about it, and what was cut.
 
-    A project in a folder of a repository is that folder; what the whole repository says of itself holds for it, too.
-    `setup` and `gates` are what its settings say: where they do, nothing else is proposed.
+    A project in a folder of a repository is that folder; the documentation of the whole repository applies to
+    it, too. `setup` and `gates` come from its settings: if they are set, nothing else is proposed.
     """
     base = await repository.base()
     every = await repository.tracked(base.sha)
@@ -123,7 +123,7 @@ _PAGE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inspected:
-    """One run with everything around it."""
+    """One run with its context."""
 
     run: Run
     plan: Plan | None
@@ -135,7 +135,7 @@ class Inspected:
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """What went wrong, in the order in which it did."""
+        """The errors, in order."""
         told = []
         if self.run.failure is not None:
             told.append(f"run: {self.run.failure.value} {self.run.summary}".strip())
@@ -147,7 +147,7 @@ class Inspected:
 
 
 def inspected(tx: Tx, run: Run) -> Inspected:
-    """Gather what is about one run: its own events, and those of its attempt."""
+    """Collect everything about one run: its own events, and those of its attempt."""
     found: list[Mapping[str, Any]] = []
     after = 0
     while page := tx.events(after=after, limit=_PAGE, plan=run.plan_id):
@@ -183,7 +183,7 @@ class KeptPacket:
 
 
 async def inspect(target: str | None = None, *, goal: str = "") -> KeptPacket:
-    """Gather a packet about a run or a task's newest run, or about this project and a goal, and keep it."""
+    """Collect a packet about a run or a task's newest run, or about this project and a goal, and store it."""
     if target is not None and goal:
         raise UserError(
             "--goal is for a packet about the project",
@@ -274,7 +274,7 @@ async def _of_project(goal: str) -> tuple[Path, Packet]:
 
 
 async def project_packet(goal: str, folder: Place) -> Packet:
-    """Return what can be seen of a folder of the project around here without running anything."""
+    """Return what is visible in a folder of the current project without running anything."""
     place = needed_place()
     with glance_at(place.root) as repository:
         found = await project_settings(repository, (await repository.base()).sha, place)

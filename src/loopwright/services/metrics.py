@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 MOST_PLANS: Final = 1000
-"""How many plans are looked at, from the newest."""
+"""The most plans that are evaluated, from the newest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Metrics:
     plans: tuple[PlanFigures, ...]
     loops: tuple[LoopFigures, ...]
     runs: tuple[RunFigures, ...]
-    """Empty unless they were asked for."""
+    """Empty unless requested."""
     together: Figures
 
 

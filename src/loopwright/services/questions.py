@@ -42,7 +42,7 @@ class Answered:
     """An answer that was taken."""
 
     command: Command
-    """Its record; `result` says what it came to."""
+    """Its record; `result` is the result in words."""
     plan_id: str
     needs_worker: bool
     """Whether the plan can continue and no process works on it."""
@@ -60,14 +60,14 @@ async def answer(
 
     command = await send(at, "answer", row.id, {"answer": text, "for": scope, "other": other})
     loop = await store.read(lambda tx: tx.get(Loop, row.loop_id))
-    # A task that you left as it is, or cancelled, may leave nothing to continue with.
+    # A task that the user left failed, or cancelled, may leave nothing to continue with.
     rests = is_given_up(row.kind, row.key) and loop is not None and loop.state is not LoopState.RUNNING
     needs_worker = not rests and not await is_worked_on(at.home, row.project_id)
     return Answered(command=command, plan_id=row.plan_id, needs_worker=needs_worker)
 
 
 async def _refuse_another_attempt(at: "Session", question: Question, text: str) -> None:
-    """Refuse to retry a task by an answer where `retry` would refuse it."""
+    """Refuse an answer that retries a task if `retry` would refuse it."""
     if not is_given_up(question.kind, question.key) or (meaning(text) or ("", ""))[0] != RETRY:
         return
     task = await at.home.store.read(lambda tx: tx.get(Task, question.task_id))

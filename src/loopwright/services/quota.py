@@ -1,4 +1,4 @@
-"""What is known of the quota of agents' accounts: whether each is open, and what was drawn from it.
+"""The quota of agents' accounts: whether each is open, and its use.
 
 Not here: the rules about accounts (`core.policy.quotas`), and the rows (`engine.money`).
 """
@@ -24,7 +24,7 @@ _KINDS = {
 
 
 def window_in_words(window: QuotaWindow, *, closed: bool = False) -> str:
-    """Return what is known of one part of a quota; that it refused a run only while its account is closed."""
+    """Return what is known about one part of a quota; a refusal only while its account is closed."""
     used = "" if window.used is None else f"  {window.used:.0%} used"
     left = f"  {window.left}" if window.left else ""
     of = f"  of {window.model}" if window.model and window.model != window.name else ""
@@ -53,7 +53,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accounts:
-    """Every account that agents drew from, and those that the settings name."""
+    """Every account that agents used, and those that the settings name."""
 
     used: tuple[Envelope, ...]
     named: tuple[str, ...]
@@ -61,7 +61,7 @@ class Accounts:
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """Accounts in the settings that no agent has drawn from."""
+        """Accounts in the settings that no agent has used."""
         used = {one.id for one in self.used}
         return tuple(one for one in self.named if one not in used)
 
@@ -86,6 +86,6 @@ def accounts() -> Accounts:
 
 
 def drawn(name: str) -> tuple[Drawn, ...]:
-    """Return what was drawn from an account: AGENT, AGENT/ACCOUNT or AGENT:MODEL."""
+    """Return the use of an account: AGENT, AGENT/ACCOUNT or AGENT:MODEL."""
     with glancing() as look:
         return tuple(look.store.read_sync(lambda tx: [drawn_from(tx, one) for one in find_named(tx, name)]))

@@ -1,4 +1,4 @@
-"""The settings in force with their origins, whether all are valid, and the published JSON Schemas.
+"""The current settings with their origins, whether all are valid, and the published JSON Schemas.
 
 Not here: how settings are read (`config`), and which of them a plan starts with (`services.homes.context`).
 """
@@ -38,12 +38,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownSettings:
-    """Every setting in force here."""
+    """Every current setting."""
 
     settings: tuple[ShownSetting, ...]
     """Each with its value, its origin and what it means."""
     notes: tuple[str, ...]
-    """What to know about the project file, such as changes that are not committed."""
+    """Notes about the project file, such as uncommitted changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class CheckedSettings:
     set_by: tuple[str, ...]
     """The files, variables and flags that set a value."""
     notes: tuple[str, ...]
-    """What to know about the project file, such as tables that have no effect."""
+    """Notes about the project file, such as tables without effect."""
 
 
 def show_settings(file: Path | None = None) -> ShownSettings:

@@ -1,4 +1,4 @@
-"""Tokens for callers over the network: make, list, revoke and look up.
+"""Tokens for callers over the network: create, list, revoke and look up.
 
 Not here: reading a token from a request (`server.guard`).
 """

@@ -15,13 +15,13 @@ Address = tuple[str, int]
 def own_run() -> str | None:
     """Return the run that this process belongs to.
 
-    Some agents give their tools an environment without the mark, so the processes above are looked at too.
+    Some agents give their tools an environment without the marker, so parent processes are checked too.
     """
     return os.environ.get(_MARKER) or _run_above(psutil.Process())
 
 
 def is_inside_run() -> bool:
-    """Return whether this process or one that started it carries the mark of a run."""
+    """Return whether this process or a parent of it has the marker of a run."""
     return own_run() is not None
 
 
@@ -35,7 +35,7 @@ def run_of_client(client: Address, server: Address) -> str | None:
             process = psutil.Process(pid)
             return process.environ().get(_MARKER) or _run_above(process)
         except psutil.Error:
-            continue  # it has just ended, or belongs to another user: a run's processes are ours
+            continue  # it has just ended, or belongs to another user: a run's processes belong to this user
     return None
 
 
@@ -45,7 +45,7 @@ def _run_above(process: psutil.Process) -> str | None:
             if run := above.environ().get(_MARKER):
                 return run
         except psutil.Error:
-            continue  # the same
+            continue  # as above
     return None
 
 

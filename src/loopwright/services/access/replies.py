@@ -31,7 +31,7 @@ class Request:
 
 
 async def begin(at: Session, request: Request, server: str) -> KeptReply | None:
-    """Note that a request is carried out; return the kept reply if it was before.
+    """Record that a request is being carried out; return the stored reply of an earlier one.
 
     Raise if the same key came with another body, or if the first request has no reply yet.
     """
@@ -61,7 +61,7 @@ async def begin(at: Session, request: Request, server: str) -> KeptReply | None:
 
 
 async def keep(at: Session, request: Request, status: int, body: str) -> None:
-    """Keep the reply to a request."""
+    """Store the reply to a request."""
     await at.home.store.transact(
         "reply.keep", lambda tx: tx.update(KeptReply, request.id, status=status, body=body)
     )

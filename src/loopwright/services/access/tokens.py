@@ -1,4 +1,4 @@
-"""Make, list and revoke tokens, and find the caller of one."""
+"""Create, list and revoke tokens, and find the caller of one."""
 
 import asyncio
 import hmac
@@ -45,7 +45,7 @@ __all__ = [
 PREFIX: Final = "lw_"
 """Every token begins with this, so that secret scanners can find one."""
 FIRST: Final = "owner"
-"""The name of the token that the first start of the daemon makes."""
+"""The name of the token that the daemon creates on its first start."""
 FILE: Final = "api-token"
 """The file in the home with that token; only you can read it."""
 _LONGEST_NAME: Final = 64
@@ -53,7 +53,7 @@ _LONGEST_NAME: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewToken:
-    """A token that was just made."""
+    """A new token."""
 
     view: "TokenView"
     text: str
@@ -70,10 +70,10 @@ async def create_token(
     nesting: int | None = None,
     maker: Caller = OWNER,
 ) -> NewToken:
-    """Make a token for some projects, or for all of them; it reaches no further than its maker's token.
+    """Create a token for some projects, or for all of them; it allows no more than its creator's token.
 
-    `limit` is what everything that is created with it may cost, in millionths of a dollar, and `nesting` how many
-    levels of loops may be created with it from inside each other.
+    `limit` is the most that everything created with it may cost, in millionths of a dollar, and `nesting` how
+    many levels of nested loops may be created with it.
     """
     within = maker.projects
     nesting = _nesting_within(maker.bounds, nesting)
@@ -130,7 +130,7 @@ def read_limit(text: str) -> int | None:
 
 
 def _nesting_within(bounds: Bounds | None, wanted: int | None) -> int | None:
-    """Return the nesting depth of a token that is made under these bounds: at least one less than theirs."""
+    """Return the nesting depth of a token that is created under these bounds: at least one less than theirs."""
     if bounds is None or bounds.depth is None:
         return wanted
     most = bounds.depth - 1
@@ -154,7 +154,7 @@ class TokenView:
 
 
 async def list_tokens(at: Session, *, within: frozenset[str] | None = None) -> tuple[TokenView, ...]:
-    """Return all tokens that reach no further than `within`, the newest first; revoked ones too."""
+    """Return all tokens that allow no more than `within`, the newest first; revoked ones too."""
 
     def load(tx: Tx) -> tuple[TokenView, ...]:
         found = tx.find(Token, order_by=("-created_at",))
@@ -170,9 +170,9 @@ def token_view(tx: Tx, token: Token) -> TokenView:
 
 
 async def set_limit(at: Session, token_id: str, limit: int | None) -> TokenView:
-    """Change what everything that is created with a token may cost; None removes the limit.
+    """Change the most that everything created with a token may cost; None removes the limit.
 
-    Like every new limit it accepts what was spent so far, known or not.
+    Like every new limit it accepts the spending so far, known or not.
     """
 
     def change(tx: Tx) -> TokenView:
@@ -195,7 +195,7 @@ async def set_limit(at: Session, token_id: str, limit: int | None) -> TokenView:
 
 
 async def revoke_token(at: Session, token_id: str, *, within: frozenset[str] | None = None) -> TokenView:
-    """Revoke a token; revoking it twice is the same as once."""
+    """Revoke a token; revoking it again changes nothing."""
 
     def revoke(tx: Tx) -> TokenView:
         token = tx.get(Token, token_id)
@@ -231,7 +231,7 @@ async def caller_of(at: Session, text: str, origin: Origin | None = None) -> Cal
     depth = min((one.nesting for one in chain if one.nesting is not None), default=None)
     run_id = origin.run_id
     if run_id is None and depth is not None and origin.client is not None and origin.server is not None:
-        # A program that says nothing may be inside a run all the same.
+        # A program that does not name a run may still be inside one.
         run_id = await asyncio.to_thread(run_of_client, origin.client, origin.server)
     if run_id is not None:
         depth = await at.home.store.read(lambda tx: _depth_inside(tx, run_id, depth))
@@ -246,14 +246,14 @@ async def caller_of(at: Session, text: str, origin: Origin | None = None) -> Cal
 
 
 def _depth_inside(tx: Tx, run_id: str, depth: int | None) -> int:
-    """Return how many levels of loops may be created from inside a run; none unless a token says so."""
+    """Return how many levels of loops may be created from inside a run; none unless a token allows it."""
     run = tx.get(Run, run_id)
     own = depth_in(tx, run.plan_id) if run is not None else None
     return min((one for one in (depth, own) if one is not None), default=0)
 
 
 async def first_token(at: Session) -> Path:
-    """Make the owner's token if the home has none, and return the file that holds it."""
+    """Create the owner's token if the home has none, and return the file that contains it."""
     file = at.home.root / FILE
     known = await at.home.store.read(lambda tx: tx.find(Token, name=FIRST, revoked_at=None, limit=1))
     if known and file.is_file() and hmac.compare_digest(_hash(file.read_text().strip()), known[0].sha256):

@@ -85,7 +85,7 @@ class Control(Noun):
         return await self._caller.act(decisions.to_roll_back, target, to=to)
 
     async def reviewed(self, target: str) -> Decision:
-        """Record that you have looked at what a task, or every task of a plan, landed."""
+        """Record that you have reviewed what a task, or every task of a plan, landed."""
         return await self._caller.act(decisions.reviewed, target)
 
     async def accept(
@@ -142,14 +142,14 @@ class Questions(Noun):
 
 
 class Discovered(Noun):
-    """Work that agents found outside of their task and did not do."""
+    """Work that agents found outside their task and did not do."""
 
     async def list(self, plan: str | None = None, *, everything: bool = False) -> tuple[DiscoveryView, ...]:
         """Return what is undecided in this repository, or in one plan; `everything` adds the rest."""
         return await self._caller.look(discoveries.list_discovered, plan, everything=everything)
 
     async def accept(self, work: str, *, way: Literal["current", "new"] | None = None) -> DiscoveryDecision:
-        """Have it done in the current plan or in a new one; None for what the agent recommended."""
+        """Have it done in the current plan or in a new one; None for the agent's recommendation."""
         return await self._caller.act(discoveries.accept, work, way=way)
 
     async def dismiss(self, work: str) -> DiscoveryDecision:

@@ -60,7 +60,7 @@ class Projects(Noun):
         return await self._caller.call(projects.import_here)
 
     async def leftovers(self, plan: str | None = None, *, unproven: bool = False) -> tuple[Leftovers, ...]:
-        """Return the branches and pins of ended plans that one of your branches is proven to have."""
+        """Return the branches and pins of ended plans whose work is proven to be on one of your branches."""
         return await self._caller.act(cleaning.leftovers, plan, unproven=unproven)
 
     async def delete(self, found: Sequence[Leftovers]) -> int:
@@ -102,12 +102,12 @@ class Doctor(Noun):
     async def probe(
         self, agent: str | None = None, *, account: str | None = None, model: str | None = None
     ) -> Finding:
-        """Let an agent make one short turn with your login. It costs what one answer costs."""
+        """Let an agent make one short turn with your login. It costs as much as one answer."""
         return await self._caller.look(checkup.probe, agent, account=account, model=model)
 
 
 class Metrics(Noun):
-    """How well plans went."""
+    """The results of plans."""
 
     async def show(
         self, plan: str | None = None, *, last: int = metrics.MOST_PLANS, with_runs: bool = False
@@ -121,14 +121,14 @@ class Metrics(Noun):
 
 
 class Quota(Noun):
-    """The accounts that agents draw from."""
+    """The accounts that agents use."""
 
     async def list(self) -> Accounts:
         """Return the accounts of this home and of the settings, with their windows."""
         return await self._caller.look(quota.accounts)
 
     async def drawn(self, name: str) -> tuple[Drawn, ...]:
-        """Return what was drawn from an account: AGENT, AGENT/ACCOUNT or AGENT:MODEL."""
+        """Return the use of an account: AGENT, AGENT/ACCOUNT or AGENT:MODEL."""
         return await self._caller.look(quota.drawn, name)
 
     async def open(self, name: str) -> Command:

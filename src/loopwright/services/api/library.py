@@ -27,7 +27,7 @@ class Loopwright:
         runs: list and show single processes of agents and gates, and what they printed.
         control: pause, resume, stop, retry, cancel, reject, roll back, accept, take over and hand back.
         questions: list what agents ask, and answer it.
-        discovered: list work that agents found outside of their task, and decide about it.
+        discovered: list work that agents found outside their task, and decide about it.
         receipts: show, export, verify and replay the record of a plan.
         audit: check finished items, and list the evidence for each criterion.
         projects: list the repositories and loops of the home, set one up, import plans, clean up, restore a backup.

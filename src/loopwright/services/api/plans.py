@@ -40,7 +40,7 @@ from loopwright.services.views.plans import overview as _overview
 
 
 class Plans(Noun):
-    """Plans, before they run and while they do."""
+    """Plans, before and while they run."""
 
     async def check(
         self,
@@ -172,7 +172,7 @@ class Plans(Noun):
     ) -> AsyncIterator[RecordedEvent | Seen]:
         """Yield the events of a plan as they come, and the plan itself once it rests.
 
-        `after` is the number of the last event that you know; None for only what happens from now on.
+        `after` is the number of the last event that you know; None for only new events.
         """
         with self._caller.here():
             opened = followed(plan)
@@ -184,7 +184,7 @@ class Plans(Noun):
             opened.__exit__(None, None, None)
 
     async def diff(self, target: str | None = None) -> str:
-        """Return what a plan, a task or a run changed, as git prints it; None for what most needs a look."""
+        """Return what a plan, a task or a run changed, as git prints it; None for the default target."""
         pieces: list[bytes] = []
         span: Span = await self._caller.look(span_of, target, tell=unheard)
         await self._caller.call(write_diff, span, pieces.append)

@@ -56,5 +56,5 @@ class Audit(Noun):
         return await self._caller.look(evidence.coverage, target, source=source)
 
     async def inspect(self, target: str | None = None, *, goal: str = "") -> KeptPacket:
-        """Gather a packet about a run, or about this project and a goal, and keep it."""
+        """Collect a packet about a run, or about this project and a goal, and store it."""
         return await self._caller.call(inspection.inspect, target, goal=goal)

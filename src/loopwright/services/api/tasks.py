@@ -30,7 +30,7 @@ class Tasks(Noun):
         return found
 
     async def changes(self, task: str) -> Mapping[int, Change | None]:
-        """Return what each attempt at a task changed by its number, and under 0 what landed."""
+        """Return what each attempt at a task changed, by its number; 0 is what landed."""
         return await self._caller.call(changes_of, (await self.get(task)).detail)
 
 

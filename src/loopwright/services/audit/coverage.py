@@ -27,11 +27,11 @@ from loopwright.services.homes.loop_sources import is_home, plans_of
 from loopwright.services.homes.read_only_home import find_plan, glancing
 from loopwright.services.preflight.run_inputs import meant_path, named, read_plan
 
-# What the rows know of what a plan's tasks landed: the verdicts on it, and who looked at it.
+# What the rows know about what a plan's tasks landed: the verdicts on it, and who reviewed it.
 
 
 def landed_facts(tx: Tx, plan: Plan) -> list[tuple[Task, Facts]]:
-    """Return a plan's tasks, each with what is known of what it landed; what did not land proves nothing."""
+    """Return a plan's tasks, each with what is known about its landing; work that did not land proves nothing."""
     attempts: dict[str, list[Attempt]] = {}
     for one in tx.find(Attempt, plan_id=plan.id, state=AttemptState.LANDED, order_by=("created_at",)):
         attempts.setdefault(one.task_id, []).append(one)
@@ -45,7 +45,7 @@ def landed_facts(tx: Tx, plan: Plan) -> list[tuple[Task, Facts]]:
 
 
 def _landed(task: Task, attempts: Iterable[Attempt]) -> Attempt | None:
-    """Return the attempt whose work is on the plan's branch, or that showed that nothing had to be changed."""
+    """Return the attempt whose work is on the plan's branch, or that showed that no change was needed."""
     same = [one for one in attempts if one.candidate_sha == task.landed_sha]
     return same[-1] if same and task.status is TaskState.COMPLETE else None
 
@@ -67,7 +67,7 @@ class _Rows:
         ran = []
         for one in self._records:
             whole = self._verifies(one)
-            # How a tree was before the next task's work says nothing of who landed it.
+            # The tree before the next task's work says nothing about the task that landed it.
             before = self._runs[one.run_id].role is Role.BASELINE
             if before or (not whole and one.tree not in trees):
                 continue
@@ -85,7 +85,7 @@ class _Rows:
         return Facts(ran=tuple(ran), looked=self._looks(task, attempt, commit))
 
     def _verifies(self, record: VerdictRecord) -> bool:
-        """Return whether the plan ended with this verdict on all tasks together, or on what was held out from one."""
+        """Return whether the plan ended with this verdict on all tasks together, or on one task's held-out checks."""
         gated = self._gated
         if (
             gated is None
@@ -112,12 +112,12 @@ __all__ = ["Coverage", "Covered", "Evidence", "Standing", "TaskCoverage", "cover
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskCoverage:
-    """One task with all that it has to meet."""
+    """One task with all its criteria."""
 
     key: str
     title: str
     plan_id: str | None
-    """The newest plan that had this task; None when none had."""
+    """The newest plan with this task; None if there is none."""
     criteria: tuple[Covered, ...]
 
 
@@ -168,7 +168,7 @@ def _of_source(path: Path, kind: str | None) -> list[TaskCoverage]:
 
 
 def _known(tx: Tx, root: str, source: str) -> Mapping[str, tuple[str, Facts]]:
-    """Return what is known of each task by its key, from the newest plan of the source that had it."""
+    """Return what is known about each task by its key, from the newest plan of the source that had it."""
     found: dict[str, tuple[str, Facts]] = {}
     for plan in plans_of(tx, root, source):
         for task, facts in landed_facts(tx, plan):
@@ -186,13 +186,13 @@ def _joined(tasks: Iterable[PlannedTask], known: Mapping[str, tuple[str, Facts]]
 
 
 def _commands(text: str, run: Container[str]) -> tuple[str, ...]:
-    """Return the commands of a criterion; one behind a label is its command only where that is run."""
+    """Return the commands of a criterion; a command after a label counts only in lists of checks."""
     command = labelled(text)
     return commands_in(text) or ((command,) if command in run else ())
 
 
 def wanted_of(task: PlannedTask | Task) -> list[Wanted]:
-    """Return all that a task has to meet, each once: words that only say that a command passes are that command."""
+    """Return all criteria of a task, each once: a sentence that only says that a command passes equals that command."""
     run = {one.command for one in task.acceptance}
     words = [Wanted(kind=Kind.WORDS, text=text, commands=_commands(text, run)) for text in task.criteria]
     return [

@@ -22,19 +22,19 @@ from loopwright.services.homes.loop_sources import is_home, plans_of
 from loopwright.services.homes.read_only_home import glancing
 from loopwright.services.preflight.run_inputs import meant_path, project_settings, read_plan
 
-# The commits behind finished items: those that a source names, or else those that the home has a record of.
+# The commits behind finished items: those that a source names, or else those in the home's records.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """What the home knows of how an item was done."""
+    """What the home knows about how an item was done."""
 
     sha: str
     """The commit in which it landed."""
     result: str | None
-    """What the whole plan came to."""
+    """The outcome of the whole plan."""
     ends: tuple[str, ...]
-    """Commits by which it was brought into a branch of the user's."""
+    """Commits that brought it into a branch of the user."""
 
 
 async def commits_of(
@@ -70,7 +70,7 @@ def _recorded(tx: Tx, root: str, source: str) -> Mapping[str, Recorded]:
 
 
 class _Search:
-    """Looks for commits in what is checked out; whether a branch arrived there is asked once."""
+    """Finds commits in the checked-out branch; whether a branch was merged is computed once."""
 
     def __init__(self, repository: GitRepository, base: str, root: Path) -> None:
         self._repository = repository
@@ -80,7 +80,7 @@ class _Search:
         self._stand_ins: dict[str, str] | None = None
 
     async def named(self, text: str, record: Recorded | None, *, recorded: bool) -> Named:
-        """Return the state of a commit; `record` is what the home knows of this commit."""
+        """Return the state of a commit; `record` is what the home knows about it."""
         sha = await self._repository.known_commit(text) if COMMIT.fullmatch(text) else None
         for end in record.ends if record is not None else ():
             # A squash has the work, and may outlive the commit itself.
@@ -103,7 +103,7 @@ class _Search:
         return Named(text=text, sha=sha, branch=branches[0][0] if branches else "", recorded=recorded)
 
     async def _stand_in(self, text: str) -> str | None:
-        """Return the checked-out commit whose message names this one; a clone has no home that could say so."""
+        """Return the checked-out commit whose message names this one; a clone has no home with records."""
         if not COMMIT.fullmatch(text):
             return None
         if self._stand_ins is None:
@@ -139,13 +139,13 @@ class _Search:
         return self._arrived[tip]
 
 
-# Branches of plans that a checkout does not have yet: what they say of a source is not in its file.
+# Branches of plans that a checkout does not have yet: their status of the source is not in its file.
 
 
 async def unmerged(repository: GitRepository, base: str, root: str, source: str) -> str | None:
-    """Return the branch of the newest plan of a source that wrote its status there, if the base does not have it.
+    """Return the branch of the newest plan of a source with newer status, if the base does not contain it.
 
-    A base that has the same changes as a squash has it, too.
+    A base with the same changes as a squash contains it too.
     """
     if not is_home():
         return None
@@ -175,7 +175,7 @@ class Audit:
 
     @property
     def holds(self) -> bool:
-        """Whether no item is marked as finished wrongly."""
+        """Whether no item is wrongly marked as finished."""
         return not any(one.proof in BAD for one in self.items)
 
 

@@ -24,18 +24,18 @@ class Decision:
     """A decision that was carried out."""
 
     command: Command
-    """Its record; `result` says what it came to."""
+    """Its record; `result` is the result in words."""
     about: Plan | Task
     plan: Plan
     """As it is after the decision."""
     notes: tuple[str, ...]
-    """What to warn about."""
+    """Warnings."""
     needs_worker: bool
     """Whether the plan can continue and no process works on it: drive it, or start a worker."""
 
 
 Told = Callable[[Decision], None]
-"""Called as soon as a decision is carried out, before agents that have to stop were ended."""
+"""Called as soon as a decision is carried out, before the agents that have to stop have ended."""
 
 
 def _unheard(decision: Decision) -> None:
@@ -64,9 +64,10 @@ async def cancel(
     once: bool = False,
     told: Told = UNHEARD,
 ) -> Decision:
-    """Give a task or a plan up for good; `chain` also gives up what waits for the task. What landed stays.
+    """Cancel a task or a plan; `chain` also cancels what waits for the task.
 
-    With `once` a plan that is cancelled already is refused: of several that race for it, one cancels it.
+    What landed stays. With `once` a plan that is already cancelled is refused: of several callers at once,
+    one cancels it.
     """
     arguments: dict[str, Any] = {"reason": reason} if reason else {}
     if chain:
@@ -77,7 +78,7 @@ async def cancel(
 
 
 async def to_cancel(at: Session, target: str) -> Plan | Task:
-    """Return what `cancel` would give up, for a caller that asks first."""
+    """Return what `cancel` would cancel, for a caller that asks first."""
     return await at.home.store.read(lambda tx: find_target(tx, target, "cancel"))
 
 
@@ -119,7 +120,7 @@ async def reset(at: Session, task: str, *, told: Told = UNHEARD) -> Decision:
 
 
 async def inject(at: Session, plan: str, item: Mapping[str, Any], *, told: Told = UNHEARD) -> Decision:
-    """Add a task to a plan that is under way: `key`, `title`, and optional parts of a task."""
+    """Add a task to a running plan: `key`, `title`, and optional parts of a task."""
     return await _decide(at, "inject", plan, item, told=told, continues=True)
 
 
@@ -141,7 +142,7 @@ async def set_loop_agent(
     model: str | None = None,
     parallel: int | None = None,
 ) -> Command:
-    """Give what a loop has not begun yet to another agent or model, or let it have more or fewer agents at once."""
+    """Give what a loop has not begun yet to another agent or model, or change how many agents it may have at once."""
     _check_agent(agent, model)
     return await send(at, "set_agent", loop_id, {"agent": agent, "model": model, "parallel": parallel})
 
@@ -159,7 +160,7 @@ async def reverify(
 ) -> Decision:
     """Run the complete gate of a plan that waits for that, of a failed one again, or without cancelled tasks.
 
-    With `partial`, give up the tasks that failed and judge the rest.
+    With `partial`, cancel the tasks that failed and judge the rest.
     """
     return await _decide(
         at, "reverify", plan, {"partial": True} if partial else {}, told=told, continues=True
@@ -188,7 +189,7 @@ async def fail(at: Session, plan: str, reason: str, *, told: Told = UNHEARD) -> 
 async def dispatch(
     at: Session, plan: str | None = None, *, parallel: bool = True, despite: str = "", told: Told = UNHEARD
 ) -> Decision:
-    """Let a draft run; `despite` is the reason to run one that its evaluation speaks against."""
+    """Start a draft; `despite` is the reason to run one that its evaluation refuses."""
     arguments = {"parallel": parallel, "despite": despite}
     return await _decide(at, "dispatch", plan, arguments, told=told, continues=True)
 
@@ -220,12 +221,12 @@ async def reject(
 
 
 async def rollback(at: Session, target: str, *, to: str | None = None, told: Told = UNHEARD) -> Decision:
-    """Take a landed task out of the plan's branch, with everything that builds on it."""
+    """Remove a landed task from the plan's branch, with everything that builds on it."""
     return await _decide(at, "rollback", target, _until(to), told=told)
 
 
 async def to_roll_back(at: Session, target: str, *, to: str | None = None) -> tuple[str, ...]:
-    """Return the tasks whose work `rollback` would take out; raise what it would be refused with."""
+    """Return the tasks whose work `rollback` would remove; raise if it would be refused."""
     row = await at.home.store.read(lambda tx: find_target(tx, target, "rollback"))
 
     def look(tx: Tx) -> tuple[Command, Asked]:
@@ -249,7 +250,7 @@ async def to_roll_back(at: Session, target: str, *, to: str | None = None) -> tu
 
 
 async def reviewed(at: Session, target: str, *, told: Told = UNHEARD) -> Decision:
-    """Record that you have looked at what a task, or every task of a plan, landed."""
+    """Record that you have reviewed what a task, or every task of a plan, landed."""
     return await _decide(at, "reviewed", target, {}, told=told)
 
 
@@ -266,7 +267,7 @@ async def open_account(at: Session, name: str) -> Command:
 async def check_another_attempt(
     at: Session, task: Task, *, agent: str | None = None, model: str | None = None
 ) -> tuple[str, ...]:
-    """Refuse another attempt whose agent `run` would refuse; of a new agent, return what nothing keeps it from."""
+    """Refuse another attempt whose agent `run` would refuse; return warnings about a new agent."""
     # It loads every agent adapter, and most decisions need none.
     from loopwright.services.preflight.checks import keeping
 
@@ -306,7 +307,7 @@ async def _decide(
     told: Told,
     continues: bool = False,
 ) -> Decision:
-    """Carry a decision out; `continues` says that the plan is to be worked on after it."""
+    """Carry a decision out; `continues` is whether the plan continues after it."""
     store = at.home.store
     row = await store.read(lambda tx: find_target(tx, target, verb))
     notes: tuple[str, ...] = ()

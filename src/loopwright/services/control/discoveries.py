@@ -25,7 +25,7 @@ from loopwright.engine.rows.moves import need
 from loopwright.services.homes.caller import write_whole
 from loopwright.services.homes.read_only_home import find_plan, glancing, project_here
 
-if TYPE_CHECKING:  # to list them needs neither an open home nor its settings
+if TYPE_CHECKING:  # listing them needs neither an open home nor its settings
     from loopwright.core.rows.model import Command
     from loopwright.ports import Tx
     from loopwright.services.homes.session import Session
@@ -40,7 +40,7 @@ class DiscoveryDecision:
     """A decision about work that an agent found."""
 
     command: "Command"
-    """Its record; `result` says what it came to."""
+    """Its record; `result` is the result in words."""
     plan_id: str
     is_own_plan: bool
     """Whether it became a new plan, which you have to run."""
@@ -61,7 +61,7 @@ def list_discovered(plan: str | None = None, *, everything: bool = False) -> tup
 
 
 async def accept(at: "Session", work: str, *, way: str | None = None) -> DiscoveryDecision:
-    """Have it done: in its plan, or in a new one; `way` is `current`, `new`, or as the agent advised."""
+    """Have it done: in its plan, or in a new one; `way` is `current`, `new`, or as the agent recommended."""
     # To list discovered work needs no open home.
     from loopwright.services.control.sending import is_worked_on
 
@@ -79,7 +79,7 @@ async def accept(at: "Session", work: str, *, way: str | None = None) -> Discove
 
 
 async def dismiss(at: "Session", work: str) -> DiscoveryDecision:
-    """Record that it is not wanted."""
+    """Record that the user does not want it done."""
     found = await at.home.store.read(lambda tx: _decidable(tx, work, DiscoveryState.DISMISSED))
     command = await _send(at, "dismiss", found, {})
     return DiscoveryDecision(command=command, plan_id=found.plan_id, is_own_plan=False, needs_worker=False)
@@ -110,7 +110,7 @@ async def as_own_plan(at: "Session", found: DiscoveryView) -> "Command":
             write_whole(target, text, hint=_ELSEWHERE)
         return await _send(at, "accept", found, {"as": NEW, "file": name})
     except Held:
-        raise  # it is written down and may well be carried out: then these are all that is left of the work
+        raise  # the decision is recorded and may be carried out: then these files are all that is left of the work
     except UserError:
         for target in targets:
             target.unlink(missing_ok=True)
@@ -130,8 +130,8 @@ def _make_folder(folder: Path) -> None:
 
 
 def _own_plan(found: DiscoveryView) -> tuple[str, dict[str, str]]:
-    """Return what it is called, and its files by their paths: a track beside others, or a plan file."""
-    # Only work of a track needs it.
+    """Return its name, and its files by path: a track beside others, or a plan file."""
+    # Only a discovery in a track needs it.
     from loopwright.adapters.sources.plan_md.new_track import track_files, tracks_of
 
     root, tracks = Path(found.path), tracks_of(found.source_kind, found.source)
@@ -158,7 +158,7 @@ def _finder(found: DiscoveryView) -> str:
 
 
 def plan_text(found: DiscoveryView) -> str:
-    """Return a plan with the work as its one task; a JSON text is a YAML text as well."""
+    """Return a plan with the work as its only task; a JSON text is also a YAML text."""
     title = json.dumps(found.title, ensure_ascii=False)
     lines = [
         f"# Found in {_finder(found)}. Say what proves it done, then run this file with `loopwright run FILE`",

@@ -22,12 +22,12 @@ from loopwright.services.homes.session import Session
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """What accepting a plan's work came to."""
+    """The result of accepting a plan's work."""
 
     command: Command
     finish: FinishView
     is_done: bool
-    """Whether the work is where it was to go; else `finish` says why not."""
+    """Whether the work was merged or pushed; otherwise `finish` says why not."""
 
 
 async def accept(
@@ -67,7 +67,7 @@ async def _until_ended(at: Session, finish_id: str) -> Finish:
         return (await row()).state not in OPEN_FINISH
 
     while not await finished():
-        # A daemon that is asked here is the worker itself: its lock must not be taken and let go for it.
+        # A daemon that gets this request is the worker itself: its lock must not be released for it.
         if await has_worker(home) or not home.membership.acquire({"pid": os.getpid(), "command": "accept"}):
             await home.store.changed(1.0)
             continue
@@ -80,7 +80,7 @@ async def _until_ended(at: Session, finish_id: str) -> Finish:
 
 
 async def check_finish(settings: Settings, repository: GitRepository, start: Base) -> None:
-    """Refuse, before any money is spent, a finish that could not be reached."""
+    """Refuse a finish that would be impossible, before any money is spent."""
     values = settings.values
     if values.finish == LEAVE:
         return

@@ -44,7 +44,7 @@ class Checkout:
 
     directory: Path
     uncommitted: tuple[str, ...]
-    """Files with changes that are in no commit."""
+    """Files with uncommitted changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,7 +53,7 @@ def find_target(tx: Tx, text: str | None, verb: str) -> Plan | Task:
 
 
 def _refuse_elsewhere(tx: Tx, row: Plan | Task, text: str) -> None:
-    """Refuse to change work of another repository than the one that the user is in, even if it is named by its id."""
+    """Refuse to change work outside the user's current repository, even if it is named by its id."""
     here = project_here()
     project = need(tx.get(Project, plan_of(tx, row).project_id), "the project")
     if here is not None and project.path not in here:
@@ -94,7 +94,7 @@ _FREE: Final = frozenset(
         "take_over",
     }
 )
-"""Commands after which no agent works that did not before: a limited token may give them about any work it sees."""
+"""Commands after which no new agent works: a limited token may send them for any work that it sees."""
 
 
 async def send(at: Session, verb: str, target: str, arguments: Mapping[str, Any]) -> Command:
@@ -138,10 +138,10 @@ async def is_worked_on(home: Home, project_id: str) -> bool:
 
 
 async def end_stopped_agents(at: Session) -> None:
-    """End the agents that were asked to stop, if no worker is there to do it: agents outlive their worker."""
+    """End the agents that were asked to stop, if no worker does it: agents outlive their worker."""
     if await has_worker(at.home):
         return
-    # They load the whole engine, which a command that finds a worker does without.
+    # They import the whole engine, which a command that finds a worker does not need.
     from loopwright.app import make_worker, make_world
     from loopwright.engine.attempt.cleanup import end_cancelled_gates
     from loopwright.engine.worker.reconcile import to_be_ended
@@ -187,8 +187,8 @@ async def _answered(at: Session, command: Command) -> Command:
 
 
 async def _apply_here(at: Session) -> None:
-    """Carry out everything that is queued, in its order, also the commands of a process that was killed."""
-    # It loads the whole engine, which a command that finds a worker does without.
+    """Carry out everything that is queued, in order, including commands of a process that was killed."""
+    # It imports the whole engine, which a command that finds a worker does not need.
     from loopwright.engine.worker.worker import apply_command
 
     for command in await at.home.store.read(commands.pending):

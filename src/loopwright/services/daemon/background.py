@@ -18,7 +18,7 @@ _LOOK_S: Final = 0.05
 
 
 def start(home: Path, arguments: Sequence[str]) -> DaemonNote:
-    """Start the daemon of a home and return its note once it answers; one that runs already is an error."""
+    """Start the daemon of a home and return its note once it answers; raise if one already runs."""
     refuse_second(home)
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     log = home / LOG

@@ -15,7 +15,7 @@ _PATIENCE_S: Final = 10.0
 
 
 def daemon_address(home: Path, *, url: str | None = None, token_file: Path | None = None) -> tuple[str, str]:
-    """Return the address of the daemon and a token for it: the ones given, else those of the home."""
+    """Return the address of the daemon and a token for it: the given ones, else those of the home."""
     if url is not None and token_file is None:
         raise UserError(
             "--url needs --token-file: the token of this home's daemon is for no other",

@@ -1,4 +1,4 @@
-"""The file that says which process is the daemon of a home and where it listens."""
+"""The file with the process and the address of a home's daemon."""
 
 import json
 import os
@@ -18,11 +18,11 @@ PORT: Final = 8377
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonNote:
-    """What a daemon says about itself."""
+    """What a daemon writes about itself."""
 
     pid: int
     born: float
-    """When the process was made: a process with the same pid that was made later is another one."""
+    """When the process was started: a later process with the same pid is another one."""
     url: str
     version: str
     started_at: str
@@ -79,4 +79,4 @@ def _read(home: Path) -> DaemonNote | None:
         said = json.loads((home / FILE).read_text())
         return DaemonNote(**{**said, "arguments": tuple(said["arguments"])})
     except (OSError, ValueError, TypeError, KeyError):
-        return None  # there is none, or a kill left half of one: the lock of the home decides who works
+        return None  # there is none, or a kill left half of one: the lock of the home decides which process works

@@ -1,4 +1,4 @@
-"""The page of costs: each day, what the money went to, and the limits that are in force."""
+"""The page of costs: each day, the cost by project, agent and so on, and the current limits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ DIMENSIONS: Final = (Dimension.PROJECT, Dimension.AGENT, Dimension.MODEL, Dimens
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostLine:
-    """What one project, agent, model or role cost, in all and each day."""
+    """The cost of one project, agent, model or role, in total and per day."""
 
     cost: Cost
     series: tuple[int, ...]
@@ -27,7 +27,7 @@ class CostLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanCaps:
-    """The limits of a plan that is under way."""
+    """The limits of a running plan."""
 
     plan_id: str
     title: str
@@ -41,9 +41,9 @@ class CostsPage:
     total: Cost
     today: Cost
     days: tuple[Cost, ...]
-    """Each day of the time, the oldest first; also those that cost nothing."""
+    """Each day of the period, the oldest first, including days without cost."""
     lines: Mapping[Dimension, tuple[CostLine, ...]]
-    """The dearest first."""
+    """The most expensive first."""
     caps: tuple[PlanCaps, ...]
 
 

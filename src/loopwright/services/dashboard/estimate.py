@@ -1,4 +1,4 @@
-"""What a draft will probably take, from what tasks of its project took before."""
+"""The probable time and cost of a draft, from earlier tasks of its project."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _PLANS: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """What one finished task took."""
+    """The time and cost of one finished task."""
 
     seconds: float
     cost_micros: int | None
@@ -24,28 +24,29 @@ class Taken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What a plan will probably take."""
+    """The probable time and cost of a plan."""
 
     tasks: int
     slots: int
     """How many agents work at once."""
     known: int
-    """How many finished tasks this is based on; with none, time and cost are not known."""
+    """How many finished tasks this is based on; without any, time and cost are unknown."""
     seconds: float | None
     cost_micros: int | None
 
 
 def estimate(tx: Tx, plan: Plan) -> Estimate:
-    """Return what a plan will probably take."""
+    """Return the probable time and cost of a plan."""
     tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
     needs = {one.id: one.depends_on for one in tasks}
     return expected(needs, _taken(tx, plan), max(1, plan.policy.parallel))
 
 
 def expected(needs: Mapping[str, Sequence[str]], taken: Sequence[Taken], slots: int) -> Estimate:
-    """Return what tasks will take if each takes what most tasks took.
+    """Return the estimate if each task takes as much as most tasks took.
 
-    The longest chain of dependencies, or the slots if they are few, say how long the plan takes.
+    The longest chain of dependencies, or the number of slots if it is small, decides the duration of the
+    plan.
     """
     costs = [one.cost_micros for one in taken if one.cost_micros is not None]
     at_once = min(slots, max(1, len(needs)))

@@ -1,4 +1,4 @@
-"""What the command palette finds: projects, loops, plans and tasks by their names."""
+"""The search of the command palette: projects, loops, plans and tasks by their names."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Place:
 
 
 async def find_places(at: Session, caller: Caller, wanted: str) -> tuple[Place, ...]:
-    """Return the pages whose names have every word of a text; those whose names begin with it come first."""
+    """Return the pages whose names contain every word of a text; those whose names begin with it come first."""
     words = wanted.lower().split()
 
     def load(tx: Tx) -> tuple[Place, ...]:
@@ -45,7 +45,7 @@ def _has(place: Place, words: list[str]) -> bool:
 
 
 def _places(tx: Tx, caller: Caller) -> Iterator[Place]:
-    """Yield what the caller may see, in the order in which it is most likely meant."""
+    """Yield what the caller can see, most likely matches first."""
     mine = seen_where(tx, caller, None)
     projects = {one.id: one for one in tx.find(Project, order_by=("name",)) if caller.sees(one.id)}
     names = {one.id: one.name for one in projects.values()}

@@ -35,7 +35,7 @@ ON_BOARD: Final = 30
 
 
 class Place(StrEnum):
-    """Where a plan belongs on the page."""
+    """The part of the page that shows a plan."""
 
     NEEDS_YOU = "needs you"
     DRAFT = "ready to dispatch"
@@ -118,7 +118,7 @@ class Today:
 
     spent_micros: int
     limit_micros: int | None
-    """What may be spent today by the tightest budget of a plan that is under way; None: as much as it takes."""
+    """What may be spent today by the tightest budget of a running plan; None without a limit."""
     unknown_costs: int
     agents: int
 
@@ -135,7 +135,7 @@ class HomePage:
     """What needs you besides the questions and plans on the page."""
     projects: int
     finished: int
-    """How many plans have ended in all."""
+    """How many plans have ended in total."""
 
 
 async def home_page(at: Session, caller: Caller, *, project_id: str | None = None) -> HomePage:
@@ -256,7 +256,7 @@ def plan_card(tx: Tx, plan: Plan, loop: Loop | None, paths: HomePaths) -> PlanCa
 
 _VERIFY: Final = "READY_TO_VERIFY"
 _ON_PAGE: Final = frozenset({"needs_response", "plan_failed", "loop_needs_you", "loop_paused"})
-"""The kinds of alerts that a question or a plan on the page says already."""
+"""The kinds of alerts that a question or a plan on the page already shows."""
 _OPEN: Final = [state for state in PlanState if state not in ENDED_PLAN]
 _GOING: Final = (TaskState.RUNNING, TaskState.AWAITING_RESPONSE)
 _LIVE: Final = (

@@ -1,4 +1,4 @@
-"""The pages of loops: the list by priority, one loop with its health, and what a new one can be made of."""
+"""The pages of loops: the list by priority, one loop with its health, and the material for a new one."""
 
 import asyncio
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ FILTERS: Final[Mapping[str, tuple[LoopState, ...]]] = {
     "idle": (LoopState.IDLE,),
     "done": (LoopState.COMPLETED,),
 }
-"""What a list can be limited to, with the states that it means."""
+"""The filters of the list, with the states that they select."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,12 +71,12 @@ class LoopPage:
     figures: Figures | None
     alerts: tuple[Alert, ...]
     in_rounds: bool
-    """Its source is an orchestrator folder that is worked on in rounds."""
+    """Whether its source is an orchestrator folder with rounds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopMaterial:
-    """What a loop of a project can be made of."""
+    """What a new loop of a project can use."""
 
     project: Project
     sources: tuple[FoundWork, ...]
@@ -85,7 +85,7 @@ class LoopMaterial:
 
 
 def listed() -> dict[str, Any]:
-    """Return what limits a search to loops over work: one that only asks an agent for a plan is no such loop."""
+    """Return the filter for loops over work: a loop that only asks an agent for a plan is not listed."""
     return {"deleted_at": None, "source_kind": [one.kind for one in registry.sources()]}
 
 
@@ -130,7 +130,7 @@ async def loop_page(at: Session, caller: Caller, loop_id: str) -> LoopPage:
             current=cards.get(driven or ""),
             plans=tuple(cards.values()),
             figures=report.figures,
-            # The page says why the loop rests at its top.
+            # The top of the page says why the loop rests.
             alerts=tuple(
                 one
                 for one in report.alerts

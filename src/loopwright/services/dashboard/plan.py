@@ -1,4 +1,4 @@
-"""The page of a plan: its tasks as a graph and in time, its cost, its record and what you can do."""
+"""The page of a plan: its tasks as a graph and on a time line, its cost, its record and the possible actions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class TaskSpans:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleCost:
-    """What agents in one role cost."""
+    """The cost of agents in one role."""
 
     role: Role
     runs: int
@@ -95,7 +95,7 @@ class PlanPage:
     now: datetime
     roles: tuple[RoleCost, ...]
     trail: Trail | None
-    """Its events, where they are asked for."""
+    """Its events, if requested."""
     verdict: Verdict | None
     verify_run_id: str | None
     actions: Actions
@@ -104,15 +104,15 @@ class PlanPage:
     gate: GateProgress | None
     """The complete gate, while it runs."""
     estimate: Estimate | None
-    """What it will probably take, while it is a draft."""
+    """The probable time and cost, while it is a draft."""
     acceptance: Mapping[str, tuple[str, ...]]
     """The commands that must pass, by the ids of the tasks."""
     evidence: Mapping[str, str]
     """The newest run of each task's checks, by the ids of the tasks."""
     edits: bool
-    """The caller may change its tasks."""
+    """Whether the caller may change its tasks."""
     commands: bool
-    """The caller may change commands too."""
+    """Whether the caller may change commands too."""
     planner: str | None
     """The plan in which an agent writes its tasks, while it does."""
 
@@ -224,7 +224,7 @@ def _spans(tasks: Sequence[Task], attempts: Sequence[Attempt], runs: Sequence[Ru
 
 
 def _began(attempt: Attempt, runs: Sequence[Run]) -> datetime:
-    """Return when work on an attempt began: its row is made when the plan is dispatched."""
+    """Return when work on an attempt began: its row is created when the plan is dispatched."""
     return min((run.started_at for run in runs if run.started_at), default=attempt.updated_at)
 
 

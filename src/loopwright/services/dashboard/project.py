@@ -24,7 +24,7 @@ LISTED: Final = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanStep:
-    """How far a plan is."""
+    """The progress of a plan."""
 
     status: PlanState
     tasks: Sequence[TaskState]
@@ -43,15 +43,15 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Buttons:
-    """Which of the four steps can be taken now, and on what."""
+    """Which of the four steps are possible now, and for which plan."""
 
     inspect: bool
-    """For the newest run; a goal can always be inspected."""
+    """The newest run; a goal can always be inspected."""
     plan: bool
     dispatch: bool
-    """Some plan is a draft."""
+    """Whether there is a draft."""
     verify: bool
-    """Some plan runs, and all its tasks are done."""
+    """Whether a plan runs whose tasks are all done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ async def project_page(at: Session, caller: Caller, project_id: str) -> ProjectP
 
 
 def visible(*, has_run: bool, has_packet: bool, plans: Sequence[PlanStep]) -> Buttons:
-    """Return which of the four steps are shown: each follows from what the step before left."""
+    """Return which of the four steps are shown: each follows from the result of the step before."""
     return Buttons(
         inspect=has_run,
         plan=has_packet,

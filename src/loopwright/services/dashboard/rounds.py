@@ -55,11 +55,11 @@ class RoundView:
     stage: str
     """Its stage while it is live; `done` afterwards."""
     owner: RoundRole | None
-    """The role whose turn it is, while the round is live."""
+    """The role that works now, while the round is live."""
     branch: str
     error: str
     attempt: int
-    """Which try of its stage this is."""
+    """The number of the try of its stage."""
     reason: str
     """Why its stage is tried again."""
     summary: str

@@ -1,4 +1,4 @@
-"""The pages of a task and of a run: attempts side by side, and what can be done."""
+"""The pages of a task and of a run: attempts side by side, and the possible actions."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ class TaskActions:
     skip: bool
     rollback: bool
     send_back: bool
-    """Whether the work can go back to an agent with a note and comments on lines."""
+    """Whether the work can be sent back to an agent with a note and comments on lines."""
     take_over: bool
     hand_back: bool
 
@@ -81,7 +81,7 @@ async def task_page(at: Session, caller: Caller, plan_id: str, task: str) -> Tas
 
 
 async def run_page(at: Session, caller: Caller, run_id: str, *, begin: int | None = None) -> RunPage:
-    """Return the page of a run, with the end of its transcript or what begins at a position."""
+    """Return the page of a run, with the end of its transcript or the part from a position."""
     paths = HomePaths(root=at.home.root)
 
     def load(tx: Tx) -> tuple[Run, RunView, Plan, Task | None]:

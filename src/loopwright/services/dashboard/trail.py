@@ -11,7 +11,7 @@ from loopwright.ports import Tx
 MOST: Final = 60
 """How many events a page shows."""
 IMPORTANT: Final = tuple(name for name, kind in CATALOGUE.items() if kind.importance is Importance.HIGH)
-"""The types of events that you should know of."""
+"""The types of events that the user should know about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Trail:
 
     events: tuple[TrailEvent, ...]
     before: int | None = None
-    """What to ask for to see older ones; None if there are none."""
+    """The number for the next request for older events; None if there are none."""
 
 
 def plan_trail(tx: Tx, plan_id: str, keys: Mapping[str, str], wish: TrailWish) -> Trail:

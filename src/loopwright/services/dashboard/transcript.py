@@ -1,4 +1,4 @@
-"""A transcript by pieces: any part of a recording of any size, and a search through all of it."""
+"""A transcript in pieces: any part of a recording of any size, and a search through all of it."""
 
 import asyncio
 import json
@@ -22,13 +22,13 @@ from loopwright.services.remote.seen import seen_run
 PIECE_BYTES: Final = 96 * 1024
 """How much of a recording one piece of a transcript shows."""
 LONGEST_TEXT: Final = 4_000
-"""Longer texts are cut on a page; the log endpoint has all of them."""
+"""Longer texts are cut on a page; the log endpoint has the full text."""
 MOST_HITS: Final = 100
 _BLOCK_LINES: Final = 40
-"""So many lines of output are one entry: a page with an element for each line is slow."""
+"""The most lines of output in one entry: a page with an element for each line is slow."""
 _NOISE: Final = frozenset({"Usage", "Raw", "Started", "Finished"})
 _MOST_LINES: Final = 20_000
-"""A search gives up after so many lines that have the text only in their JSON."""
+"""A search stops after this many lines that have the text only in their JSON."""
 _AROUND: Final = 80
 """How many characters a search result shows on each side."""
 
@@ -57,9 +57,9 @@ class Piece:
 
     entries: tuple[Entry, ...]
     begin: int
-    """The position in the recording where it begins; 0 is the beginning."""
+    """The position of its beginning in the recording; 0 is the start."""
     end: int
-    """Where it ends: the next piece begins here."""
+    """The position of its end: the next piece begins here."""
     size: int
     live: bool
     """Whether more may come."""
@@ -100,7 +100,7 @@ async def transcript(
 
 
 async def search(at: Session, caller: Caller, run_id: str, wanted: str) -> Found:
-    """Return where a transcript has a text, from its beginning on; upper and lower case are the same."""
+    """Return where a transcript contains a text, from its beginning on; case is ignored."""
     run = await at.home.store.read(lambda tx: seen_run(tx, caller, run_id))
     wanted = wanted.strip()
     if not wanted:
@@ -132,7 +132,7 @@ def read_piece(run: Run, directory: Path, *, before: int | None = None, after: i
 
 
 def _until(lines: Iterable[OutputLine], end: int) -> Iterator[OutputLine]:
-    """Yield at least one line, and no more once they reach `end`."""
+    """Yield at least one line, and no more after `end`."""
     for line in lines:
         yield line
         if line.offset >= end:
@@ -147,7 +147,7 @@ def _up_to(lines: Iterable[OutputLine], end: int) -> Iterator[OutputLine]:
 
 
 def _entries(shown: Iterable[Shown]) -> list[Entry]:
-    """Return what is shown: each tool call with its result, and lines of output in blocks."""
+    """Return the visible entries: each tool call with its result, and lines of output in blocks."""
     made: list[Entry] = []
     calls: dict[str, int] = {}
     block: list[str] = []
@@ -184,7 +184,7 @@ def _entries(shown: Iterable[Shown]) -> list[Entry]:
 
 
 def _given(one: Shown) -> str:
-    """Return what a tool was called with: its only argument as it is, several as JSON."""
+    """Return the arguments of a tool call: a single one as it is, several as JSON."""
     given = one.data.get("input")
     if not isinstance(given, dict) or not given:
         return one.text
@@ -194,7 +194,7 @@ def _given(one: Shown) -> str:
 
 
 def _cut(entry: Entry) -> Entry:
-    """Cut long texts, and say how much is not shown."""
+    """Cut long texts, and add how much is missing."""
     gone = max(0, len(entry.text) - LONGEST_TEXT) + max(0, len(entry.result) - LONGEST_TEXT)
     text, result = entry.text[:LONGEST_TEXT], entry.result[:LONGEST_TEXT]
     return replace(entry, text=text, result=result, cut=entry.cut + gone)

@@ -1,4 +1,4 @@
-"""`doctor --agent X --probe`: one real turn of an agent, with your own login, as a run would have it."""
+"""`doctor --agent X --probe`: one real turn of an agent, with the user's own login, as in a run."""
 
 import asyncio
 import os
@@ -55,7 +55,7 @@ _NOT_BEGUN: Final = frozenset({Failure.CANNOT_START, Failure.CRASH})
 _OTHER_WAY: Final[Mapping[str, tuple[str, str, str]]] = {
     "codex": ("protocol", "exec", 'try it without its app server: `protocol = "exec"` in [agents.codex]')
 }
-"""Agents that can be run in another way, where the usual one does not work: the option, its value, and the words."""
+"""Agents with an alternative to their usual way to run: the option, its value, and its description."""
 _LIMITS: Final = Limits(hard=120.0, idle=60.0, done_grace=10.0)
 
 
@@ -64,7 +64,7 @@ def probe(name: str, settings: Settings, account: str | None = None, model: str 
     title = f"probe of {called(name, account)}"
     found = find_agent(name, settings)
     if not found.usable:
-        # Nothing is started, so nothing is left in the user's folders by a program that is not there.
+        # Nothing is started yet, so a missing program leaves nothing in the user's folders.
         return Finding(name=title, status=Status.FAIL, text=one_line(found.problem, 300), fix=found.hint)
     began = time.monotonic()
     try:
@@ -96,7 +96,7 @@ def probe(name: str, settings: Settings, account: str | None = None, model: str 
 
 
 def _quota(result: AgentResult | None) -> str:
-    """Return what the service reported about the account; it is recorded only for accounts that runs draw from."""
+    """Return the service's report about the account; it is recorded only for accounts that runs use."""
     known = [window_in_words(one, closed=True) for one in result.windows] if result else []
     return f"; its quota: {', '.join(' '.join(one.split()) for one in known)}" if known else ""
 
@@ -118,7 +118,7 @@ def _to_do(name: str, failure: Failure | None, settings: Settings) -> str:
 
 
 def _place(settings: Settings) -> Path:
-    """Return where runs have their folders too: some agents behave differently below the machine's TMPDIR."""
+    """Return the place of the folders of runs: some agents behave differently below the machine's TMPDIR."""
     place = settings.home / "probes"
     place.mkdir(parents=True, exist_ok=True, mode=0o700)
     return place

@@ -1,4 +1,4 @@
-"""Check this machine: git, Python, agents, disk, database, settings, and what keeps agents contained."""
+"""Check this machine: git, Python, agents, disk, database, settings, and the sandbox."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +31,7 @@ _OF_HOME: Final[tuple[Callable[[Settings], list[Finding]], ...]] = (
 
 
 def checkup(settings_file: Path | None = None) -> tuple[Finding, ...]:
-    """Return what was found, in the order of the checks; wrong settings end it, as the rest depends on them."""
+    """Return the findings, in the order of the checks; wrong settings end it, as the other checks depend on them."""
     findings = [finding for look in _OF_MACHINE for finding in look()]
     try:
         found = settings_here(settings_file)
@@ -61,7 +61,7 @@ def probe(
     model: str | None = None,
     settings_file: Path | None = None,
 ) -> Finding:
-    """Let an agent make one short turn with your login, as a run would; it costs what one answer costs."""
+    """Let an agent make one short turn with the user's login, as in a run; it costs as much as one answer."""
     # Only a probe starts an agent, which takes long to load.
     from loopwright.services.doctor.agent_probe import probe as one_turn
 

@@ -1,4 +1,4 @@
-"""What `doctor` looks at in the home: its permissions and disk, its database, and what was left behind."""
+"""The checks of the home: its permissions and disk, its database, and leftovers."""
 
 import os
 import shutil
@@ -25,13 +25,13 @@ from loopwright.services.gates.clean_tree import FOLDER as TRIALS
 _SCARCE: Final = 5 * 1024**3
 _TOO_LITTLE: Final = 512 * 1024**2
 _REMOTE: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "drvfs"})
-"""File systems on which SQLite's locks or shared memory cannot be relied on."""
+"""File systems on which SQLite's locks or shared memory are unreliable."""
 _WAL: Final = 2
-"""What the file format's read version says when a write-ahead log is in use."""
+"""The read version in the file format while a write-ahead log is used."""
 
 
 def home(settings: Settings) -> list[Finding]:
-    """Look at the home's folder: is it there, ours alone, writable, and on a disk of this machine?"""
+    """Check the home's folder: does it exist, is it private and writable, and is it on a local disk?"""
     root = settings.home
     if not root.exists():
         above = _existing(root)
@@ -58,7 +58,7 @@ def home(settings: Settings) -> list[Finding]:
 
 
 def disk(settings: Settings) -> list[Finding]:
-    """Look at how much room workspaces and run files have."""
+    """Check how much space workspaces and run files use."""
     free = shutil.disk_usage(_existing(settings.home)).free
     text = f"{free / 1024**3:.1f} GB free for the home"
     fix = "free some space, or set LOOPWRIGHT_HOME to a larger disk"
@@ -70,8 +70,8 @@ def disk(settings: Settings) -> list[Finding]:
 
 
 def database(settings: Settings) -> list[Finding]:
-    """Open the database as it is, and look at what the rows say is left over."""
-    # A home that is not there yet needs no database.
+    """Open the database without changing it, and check the rows for leftovers."""
+    # A missing home needs no database.
     from loopwright.adapters.store.sql import SqlStore
     from loopwright.adapters.store.upgrade import HISTORY
 
@@ -109,7 +109,7 @@ def database(settings: Settings) -> list[Finding]:
 
 def _rows(tx: Tx) -> tuple[list[Attempt], list[Project]]:
     for kind in ROW_TYPES:
-        tx.find(kind)  # each row is read once, to report one that cannot be
+        tx.find(kind)  # each row is read once, to report unreadable ones
     return tx.find(Attempt, state=LIVE_ATTEMPT), tx.find(Project)
 
 
@@ -124,7 +124,7 @@ def _journal(path: Path) -> str:
 
 
 def _backups(file: Path | None) -> list[Finding]:
-    """Name the last backup; none is made on the first day."""
+    """Report the last backup; none is made on the first day."""
     kept = backups_of(file) if file is not None else []
     if not kept:
         return []
@@ -141,7 +141,7 @@ def _worker(settings: Settings) -> Finding:
 
 
 def _leftovers(settings: Settings, live: list[Attempt] | None) -> list[Finding]:
-    """Count folders in the home that belong to nothing that still runs."""
+    """Count folders in the home that no running work needs."""
     names = {attempt.id for attempt in live or ()}
     kept = [path for path in _folders(settings.home / "workspaces") if path.name not in names]
     trials = _folders(settings.home / TRIALS)
@@ -205,7 +205,7 @@ def _existing(path: Path) -> Path:
 
 
 def _file_system(path: Path) -> str:
-    """Return the kind of file system that a path is on; empty where the system does not say."""
+    """Return the kind of file system that a path is on; empty if the system does not report it."""
     if sys.platform != "linux":
         return ""
     real, best, kind = path.resolve(), Path("/"), ""

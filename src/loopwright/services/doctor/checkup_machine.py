@@ -1,4 +1,4 @@
-"""What `doctor` looks at on the machine: Python, git, the platform, sandboxes, agents."""
+"""The checks of the machine: Python, git, the platform, sandboxes, agents."""
 
 import platform
 import re
@@ -33,7 +33,7 @@ class Status(StrEnum):
 
     OK = "ok"
     ABSENT = "absent"
-    """Not there, and not needed."""
+    """Missing, and not needed."""
     WARN = "warn"
     FAIL = "fail"
 
@@ -50,7 +50,7 @@ class Finding:
 
 
 def python() -> list[Finding]:
-    """Look at the interpreter and the SQLite that it brings."""
+    """Check the interpreter and its SQLite."""
     version = platform.python_version()
     old_sqlite = sqlite3.sqlite_version_info < _OLDEST_SQLITE
     text = f"Python {version}, SQLite {sqlite3.sqlite_version}"
@@ -61,7 +61,7 @@ def python() -> list[Finding]:
 
 
 def git() -> list[Finding]:
-    """Look at git's version, and whether it knows who commits."""
+    """Check git's version, and whether it has an author name."""
     wanted = ".".join(map(str, OLDEST))
     fix = f"install git {wanted} or newer and see that it is on PATH"
     if shutil.which("git") is None:
@@ -117,7 +117,7 @@ def _probed(name: str, settings: Settings) -> FoundAgent:
 
 
 def agents(settings: Settings) -> list[Finding]:
-    """Look for every known agent and ask each for its version; only the one in force has to be there."""
+    """Find every known agent and ask each for its version; only the configured one is required."""
     names = registry.known_agents()
     with ThreadPoolExecutor(max_workers=8) as pool:
         # A thread does not inherit the caller's folder and environment by itself.
@@ -134,7 +134,7 @@ def agents(settings: Settings) -> list[Finding]:
 
 
 def _with_version(finding: Finding, found: FoundAgent) -> Finding:
-    """Warn of an untested version: it may print something that Loopwright reads differently."""
+    """Warn about an untested version: its output may differ from what Loopwright expects."""
     if not found.untested or finding.status is not Status.OK:
         return finding
     tried = f" ({found.pinned})" if found.pinned else ""
@@ -159,7 +159,7 @@ def _agent(found: FoundAgent, settings: Settings) -> Finding:
                 fix=found.hint,
             )
         if found.path is None and not found.wrong_options:
-            # No "to do": there is nothing that has to be done.
+            # No fix: nothing has to be done.
             return Finding(name=name, status=Status.ABSENT, text=f"{found.problem}; optional: not in force")
         text = f"{found.problem}; not in force, so not needed"
         return Finding(name=name, status=Status.WARN, text=text, fix=found.hint)
@@ -185,7 +185,7 @@ def _agent(found: FoundAgent, settings: Settings) -> Finding:
     )
 
 
-# What `doctor` says of containment: which sandbox runs have here, what it lets them reach, and what is missing.
+# The report about containment: which sandbox runs have, what it lets them reach, and what is missing.
 
 _OPEN: Final = (
     "agents and gates run as you, in private clones with an allow-listed environment, but in no sandbox"
@@ -198,7 +198,7 @@ _NETWORK: Final = {
 
 
 def containment(settings: Settings) -> list[Finding]:
-    """Return which sandbox runs have, after trying it."""
+    """Return the sandbox of runs, after trying it."""
     chosen = chosen_sandbox(settings, environment())
     more = [_passed_over(chosen, chosen.passed_over)] if chosen.passed_over is not None else []
     if not chosen.proof.holds:
@@ -218,7 +218,7 @@ def containment(settings: Settings) -> list[Finding]:
 
 
 def _passed_over(chosen: Chosen, proof: Proof) -> Finding:
-    """Return why runs are in no container although an image is named."""
+    """Return why runs are in no container although an image is configured."""
     text = f"containers of the image {chosen.image} do not hold here, so runs are in none: {proof.why_not}"
     fix = (
         proof.fix

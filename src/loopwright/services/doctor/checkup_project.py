@@ -1,4 +1,4 @@
-"""What `doctor` says of the project around the current folder: its accounts, its installation, its pull requests."""
+"""The checks of the project around the current folder: its accounts, its installation, its pull requests."""
 
 import asyncio
 import os
@@ -22,11 +22,11 @@ from loopwright.services.doctor.probes import invocation_of
 from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import glance_at, here
 
-# `doctor`: the accounts that the settings name for agents, each with the login that it should have.
+# The accounts that the settings name for agents, each with its login.
 
 
 def accounts(settings: Settings) -> list[Finding]:
-    """Look at each account: whether its agent can be given it, its home is there, and its variables are set."""
+    """Check each account: whether its agent supports accounts, its home exists, and its variables are set."""
     try:
         known = named_accounts(settings, environment())
     except BadConfig as bad:
@@ -62,12 +62,12 @@ def _variable(agent: str, settings: Settings) -> str:
 
 
 def check(agent: str, account: Account, settings: Settings) -> None:
-    """Raise, with what to do, where an agent could not be started with an account."""
+    """Raise, with what to do, if an agent could not be started with an account."""
     invocation = invocation_of(registry.agent(agent), settings)
     agent_environment(environment(), drawing(invocation, agent, account))
 
 
-# What `doctor` says of pull requests, where a plan of this repository would end in one: remote, host and token.
+# The check of pull requests, if a plan of this repository would end in one: remote, host and token.
 
 
 async def _address(repository: GitRepository, remote: str) -> str | None:
@@ -79,7 +79,7 @@ def forge(settings: Settings) -> list[Finding]:
     place, wanted = here(), settings.values.forge
     if settings.values.finish != PULL_REQUEST or place is None:
         return []
-    # Its library takes long to load, and a project without a remote does without it.
+    # Its library takes long to import, and a project without a remote does not need it.
     from loopwright.adapters.forge.choosing import choose
 
     try:
@@ -103,7 +103,7 @@ def forge(settings: Settings) -> list[Finding]:
 
 
 def installed(settings: Settings) -> list[Finding]:  # noqa: ARG001 - every look gets them
-    """Return whether the active Python environment has the project installed, and what gates load then."""
+    """Return whether the project is installed in the active Python environment, and what gates load then."""
     place = here()
     if place is None:
         return []

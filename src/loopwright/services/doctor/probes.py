@@ -1,4 +1,4 @@
-"""Which agents are on this machine: found or not, which version, and how to log in."""
+"""Find the agents on this machine: whether each is installed, its version, and how to log in."""
 
 import json
 import os
@@ -25,10 +25,9 @@ from loopwright.ports import Agent, AgentRequest, Invocation
 from loopwright.services.homes.caller import environment
 
 PROBE_S: Final = 5.0
-"""How long a program may take to say something."""
+"""How long a program may take to answer."""
 VERSION_S: Final = 20.0
-"""How long an agent may take to say its version: some unpack themselves at their first start, and all are asked at
-once."""
+"""How long an agent may take to report its version: some unpack themselves first, and all run at once."""
 
 _BY_COMMAND: Final = frozenset({"acp", "command"})
 """Agents whose program is only known from their option `command`."""
@@ -58,22 +57,22 @@ LOGIN: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundAgent:
-    """What can be seen of one agent without asking its service anything."""
+    """What is known about an agent without calling its service."""
 
     name: str
     program: str
     path: str | None
-    """Where the program is; None when it was not found."""
+    """The path of the program; None if it was not found."""
     problem: str = ""
     """Why it cannot be used."""
     hint: str = ""
     """What to do about it."""
     version: str | None = None
-    """What the program said when it was asked."""
+    """The program's answer to the request for its version."""
     untested: str = ""
-    """What is to be said about its version, when that is none of those that were tried."""
+    """The warning about its version, if it was not tested."""
     pinned: str = ""
-    """How to get one that was tried: npm without a version may pick an older one, and say nothing."""
+    """How to install a tested version: npm without a version may silently install an older one."""
     wrong_options: bool = False
     """Whether the problem is in the settings rather than on the machine."""
 
@@ -84,7 +83,7 @@ class FoundAgent:
 
 
 def find_agent(name: str, settings: Settings, *, models: Sequence[str | None] = ()) -> FoundAgent:
-    """Look at an agent's options and for its program, as a run with one of these models would; nothing is run."""
+    """Check an agent's options and find its program, as a run with one of these models would; nothing is started."""
     policy = settings.policy()
     options = policy.agents.get(name, {})
     try:
@@ -112,7 +111,7 @@ def find_agent(name: str, settings: Settings, *, models: Sequence[str | None] = 
 
 
 def secret_option(name: str, settings: Settings) -> tuple[str, str] | None:
-    """Return which option has a secret in it: what an agent is started with is stored with the plan, and shown."""
+    """Return the option that contains a secret: an agent's command line is stored with the plan, and shown."""
     given = settings.values.environment
     handed_over = {name: environment()[name] for name in given if name in environment()}
     secrets = secrets_of(environment(), handed_over, given)
@@ -128,7 +127,7 @@ def secret_option(name: str, settings: Settings) -> tuple[str, str] | None:
 
 
 def _wrong_options(agent: Agent, settings: Settings, models: Iterable[str | None]) -> tuple[str, str] | None:
-    """Ask an agent how it would be started, and return what is wrong with its options, with their place."""
+    """Build an agent's command line, and return what is wrong with its options, with their place."""
     for model in models:
         try:
             invocation_of(agent, settings, model)
@@ -140,7 +139,7 @@ def _wrong_options(agent: Agent, settings: Settings, models: Iterable[str | None
 
 
 def invocation_of(agent: Agent, settings: Settings, model: str | None = None) -> Invocation:
-    """Return how an agent would be started with the settings in force; raise where its options are wrong."""
+    """Return an agent's command line with the current settings; raise if its options are wrong."""
     policy = settings.policy()
     return agent.invocation(
         AgentRequest(
@@ -155,7 +154,7 @@ def invocation_of(agent: Agent, settings: Settings, model: str | None = None) ->
 
 
 def _install(name: str) -> str:
-    """Return how to get an agent's program; empty when that is not known."""
+    """Return how to install an agent's program; empty if unknown."""
     profile = PROFILES.get(name)
     if profile is None or not profile.install:
         return _INSTALL.get(name, "")
@@ -163,7 +162,7 @@ def _install(name: str) -> str:
 
 
 def _program(name: str, probed: str, options: Mapping[str, Any]) -> str:
-    """Return the program that an agent starts; empty where only a shell could tell."""
+    """Return the program that an agent starts; empty if only a shell could tell."""
     if name not in _BY_COMMAND:
         return str(options.get("binary") or options.get("python") or probed)
     # Its own program is only known from the setting; what it is asked for is whatever the user wrote.
@@ -179,13 +178,13 @@ def _program(name: str, probed: str, options: Mapping[str, Any]) -> str:
 
 
 def _found(program: str, *, in_shell: bool) -> str | None:
-    """Return where a program is; what only the shell or the workspace knows counts as found."""
+    """Return where a program is; a program that only the shell or the workspace knows counts as found."""
     expanded = os.path.expanduser(program)  # noqa: PTH111 - a program's name is not a path yet
     found = shutil.which(expanded, path=environment().get("PATH"))
     if found is not None or os.path.isabs(expanded):  # noqa: PTH117 - as above
         return found
     if "/" in program or (in_shell and _SHELL.search(program)):
-        # Relative to a workspace that is not there yet, or no plain name at all.
+        # Relative to a workspace that does not exist yet, or not a plain name.
         return program
     # The shell has built-in commands, such as `cd` and `exec`.
     asked = ("/bin/sh", "-c", 'command -v -- "$1"', "sh", program)
@@ -193,7 +192,7 @@ def _found(program: str, *, in_shell: bool) -> str | None:
 
 
 def probe_agent(name: str, settings: Settings, env: Mapping[str, str]) -> FoundAgent:
-    """Look for an agent and ask its program for its version."""
+    """Find an agent and ask its program for its version."""
     found = find_agent(name, settings)
     if found.path is None or name in _BY_COMMAND:
         return found
@@ -210,7 +209,7 @@ def probe_agent(name: str, settings: Settings, env: Mapping[str, str]) -> FoundA
 
 
 def _pinned(name: str, tested: tuple[str, str] | None) -> str:
-    """Return how to get the newest version that was tried; empty where npm does not have it."""
+    """Return how to install the newest tested version; empty if npm does not have it."""
     profile = PROFILES.get(name)
     install = profile.install if profile else _BY_NPM.get(name, "")
     if tested is None or not install.startswith(_NPM):
@@ -238,7 +237,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def ask(argv: tuple[str, ...], *, env: Mapping[str, str], patience_s: float = PROBE_S) -> tuple[str, str]:
-    """Run a program that only says something; return its first line, or what was wrong."""
+    """Run a program that only prints something; return its first line, or the problem."""
     try:
         process = subprocess.Popen(
             argv,

@@ -1,4 +1,4 @@
-"""Executing a plan from the calling process: drive it, or follow the worker that does, until it rests.
+"""Execute a plan from the calling process: drive it, or follow the worker that does, until it rests.
 
-Not here: what is checked before that (`services.preflight`), signals and screens (`cli`).
+Not here: earlier checks (`services.preflight`), signals and screens (`cli`).
 """

@@ -1,4 +1,4 @@
-"""Leave a plan to the background: to a worker that is there, or to a process that is started for it."""
+"""Hand a plan over to the background: to an existing worker, or to a new process."""
 
 import asyncio
 import subprocess
@@ -28,9 +28,9 @@ class Detached:
     """The process that executes a plan in the background."""
 
     pid: int | None
-    """None for a worker that stands by, or that may be on another machine."""
+    """None for a worker that waits to take over, or that may be on another machine."""
     log: Path | None = None
-    """Where a process that was started for it writes; None for a worker that was there already."""
+    """The log of a process that was started for it; None for an existing worker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +44,10 @@ class TakenPlan:
 
 
 async def hand_over(at: Session, plan: Plan, program: Sequence[str]) -> Detached:
-    """Leave a plan to the worker that serves all projects, or start a process for it.
+    """Hand a plan over to the worker that serves all projects, or start a process for it.
 
-    `program` is called with the plan's id and its log. It prints its process id, and ends with 0 when the plan is
-    taken over.
+    `program` is called with the plan's id and its log. It prints its process id, and exits with 0 when the
+    plan is taken over.
     """
     home = at.home
     holder = home.membership.holder() or {}
@@ -76,7 +76,7 @@ async def hand_over(at: Session, plan: Plan, program: Sequence[str]) -> Detached
 
 @asynccontextmanager
 async def taking_over(plan_id: str) -> AsyncIterator[TakenPlan]:
-    """Open the home in a new process, and take a plan over with the settings that it began with."""
+    """Open the home in a new process, and take a plan over with its original settings."""
     looked = open_existing(settings_for())
     plan = need(await looked.store.read(lambda tx: tx.get(Plan, plan_id)), "the plan")
     await looked.store.close()

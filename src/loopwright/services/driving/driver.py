@@ -35,23 +35,23 @@ from loopwright.services.homes.caller import unheard
 from loopwright.services.homes.context import actor, called_as
 from loopwright.services.homes.session import Session
 
-# Have a source's status written back before a plan is made of it, or after one has ended.
+# Have a source's status written back before a plan is made from it, or after one has ended.
 
 _AGAIN_S: Final = 1.0
 """How often to look whether the worker has written the status back."""
 _NET_S: Final = 5.0
 """How long to wait for a worker that is about to do so."""
 _TELL_S: Final = 40.0
-"""How long to wait for a worker that was asked to: a tracker may take half a minute for its answer."""
+"""How long to wait for a worker's requested write-back: a tracker may take half a minute to answer."""
 
 
 def world_of(at: Session) -> World:
-    """Return the ports for a single step that is taken here."""
+    """Return the ports for a single step in this process."""
     return make_world(at.home, at.settings, at.env, slots=1)
 
 
 async def until_told(home: Home, plan_id: str) -> None:
-    """Wait a moment until the worker of a plan has written its last status back."""
+    """Wait briefly until the worker of a plan has written its last status back."""
     with suppress(TimeoutError):
         async with asyncio.timeout(_NET_S):
             while not await home.store.read(lambda tx: is_exported(tx, plan_id)):
@@ -73,7 +73,7 @@ async def tell_now(at: Session, plan_id: str) -> None:
 
 
 async def tell_stale(at: Session, plan_id: str) -> bool:
-    """Write the status back again where the source says that settled items are in progress; return whether it did.
+    """Write the status back again if the source marks settled items as in progress; return whether it did.
 
     An editor saved an older copy of the source over the end.
     """
@@ -94,21 +94,21 @@ FOLLOW_S: Final = 1.0
 _STOP_S: Final = 10.0
 """How long `stop_now` waits for ended agents to be recorded; without that they are found ended later."""
 _ASK_S: Final = 5.0
-"""How long a pause waits for the database to take it."""
+"""How long a pause waits for the database."""
 _RESTING: Final = frozenset(LoopState) - {LoopState.RUNNING}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rested:
-    """How a plan is when it rests, or when this process stops to follow it."""
+    """The state of a plan when it rests, or when this process stops following it."""
 
     plan_id: str
     view: PlanView | None = None
-    """The plan; None if the process left before the plan rests."""
+    """The plan; None if the process left before the plan rested."""
     stopped: bool = False
     """Whether `stop_now` ended its agents."""
     lacks_programs: bool = False
-    """Whether it waits for a program that is gone from this machine."""
+    """Whether it waits for a program that is missing on this machine."""
 
 
 Drive = Callable[[Session, Plan, str], Awaitable[Rested]]
@@ -143,7 +143,7 @@ class Driver:
         self._paths = HomePaths(root=at.home.root)
         self._hard = asyncio.Event()
         self._is_cut_off = False
-        """Nothing can be recorded, so the driver does not wait for that."""
+        """Whether nothing can be recorded, so that the driver does not wait for that."""
         self._pausing: asyncio.Task[None] | None = None
         self._left = False
 
@@ -181,7 +181,7 @@ class Driver:
         return await self._home.store.read(lambda tx: plan_view(tx, self._plan_id, self._paths))
 
     async def changed(self, seconds: float) -> None:
-        """Wait until something changes in the home, or for so many seconds."""
+        """Wait until something changes in the home, or for this many seconds."""
         await self._home.store.changed(seconds)
 
     def pause(self, reason: str) -> None:
@@ -193,7 +193,7 @@ class Driver:
         self._hard.set()
 
     def leave(self) -> None:
-        """Stop to follow a plan that another process drives."""
+        """Stop following a plan that another process drives."""
         self._left = True
 
     def _lacks_programs(self, tx: Tx) -> bool:
@@ -266,7 +266,7 @@ class Driver:
         return count == 0
 
     async def _at_rest(self) -> bool:
-        """Return whether nothing runs: asked after every commit, so it reads two rows, whatever the plan's size."""
+        """Return whether nothing runs: called after every commit, so it reads two rows, whatever the plan's size."""
 
         def load(tx: Tx) -> bool:
             plan = need(tx.get(Plan, self._plan_id), "the plan")
@@ -300,19 +300,19 @@ class Driver:
 
 
 async def drive(at: Session, plan: Plan, submitter: str) -> Rested:
-    """Drive or follow a plan until it rests, without a report in between."""
+    """Drive or follow a plan until it rests, without reports."""
     return await Driver(at, plan, actor=actor(), submitter=submitter).run()
 
 
 def followed_worker(at: Session) -> Mapping[str, Any] | None:
-    """Return the note of the worker for all projects that executes plans here, so that nothing depends on us."""
+    """Return the note of the worker for all projects that executes plans here instead of this process."""
     # The lock is not held by this process: what it holds itself, it serves one project with.
     holder = at.home.membership.holder() or {}
     return holder if holder.get("serves") == ALL else None
 
 
 def _other_plans(tx: Tx, home: Home, plan_id: str) -> list[str]:
-    """Return what to say about the other running plans of the home: which of them this process drives."""
+    """Return a note about the other running plans of the home: which of them this process drives."""
     going = {loop.plan_id for loop in tx.find(Loop, state=LoopState.RUNNING)} - {plan_id}
     plans = tx.find(Plan, id=[one for one in going if one], order_by=("created_at",))
     paths = {one.id: one.path for one in tx.find(Project, id={plan.project_id for plan in plans})}

@@ -1,4 +1,4 @@
-"""What a plan takes from the terminal that it is submitted from, or from the recorded environment of its project."""
+"""The environment of a plan: from the terminal that submits it, or recorded for its project."""
 
 import shutil
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ from loopwright.ports import Tx
 from loopwright.services.homes.caller import caller_name, current_folder, environment, recorded_environment
 from loopwright.services.homes.context import Place, actor
 
-# What a plan takes from the terminal that it is submitted from.
+# The environment of the submitting terminal.
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def with_environment(home: Home, submission: Submission, submitter: str) -> Subm
 
 
 def _found(commands: Iterable[str]) -> dict[str, str]:
-    """Return where the programs are that these commands start, as far as their words tell."""
+    """Return the paths of the programs that these commands start, as far as their words show."""
     names = dict.fromkeys(name for command in commands for name in programs_of(command) if "/" not in name)
     path = environment().get("PATH")
     found = {name: shutil.which(name, path=path) for name in names}
@@ -61,7 +61,7 @@ def _found(commands: Iterable[str]) -> dict[str, str]:
 
 
 async def taken_over(home: Home, plan: Plan, submitter: str) -> Plan:
-    """Let a submitted plan ask this process for its variables, which answers as `submitter`."""
+    """Let a submitted plan request variables from this process, which answers as `submitter`."""
     if plan.environment is None:
         return plan
     ours = replace(plan.environment, submitter=submitter)

@@ -1,4 +1,4 @@
-"""Work on whatever is due in a home, in this process, until the caller says stop or nothing is left."""
+"""Work on whatever is due in a home, in this process, until it is stopped or nothing is left."""
 
 import asyncio
 import contextlib
@@ -50,7 +50,7 @@ class Working:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interrupted:
-    """The database cannot be used. This process works again as soon as it can."""
+    """The database is unavailable. This process works again as soon as it can."""
 
     why: str
 
@@ -58,7 +58,7 @@ class Interrupted:
 WorkerNews = StandingBy | Ended | Working
 
 _AGAIN_S: Final = 1.0
-"""How long it waits before it looks again at a database that does not answer."""
+"""How long it waits before it tries an unavailable database again."""
 
 
 async def work(
@@ -87,7 +87,7 @@ async def keep_working_in(
     stop: asyncio.Event,
     tell: Callable[[WorkerNews | Interrupted], None],
 ) -> None:
-    """Do what `work_in` does, and begin again when a database that was away is back.
+    """Do what `work_in` does, and begin again when the database is available again.
 
     A damaged or replaced database is an error: the same process cannot continue with it.
     """
@@ -134,7 +134,7 @@ async def _joined(at: Session, stop: asyncio.Event, tell: Callable[[WorkerNews],
     """
     home, told = at.home, False
     hung = HungHolder(home.membership, patience_s=at.settings.values.monitor.hung)
-    # A process that drives one plan sees this, lets go of the home, and only follows its plan.
+    # A process that drives one plan sees this, releases the home, and only follows its plan.
     home.membership.attend(ALL)
     while not home.membership.acquire({"pid": os.getpid(), "command": called_as(), "serves": ALL}):
         if not told:

@@ -1,6 +1,6 @@
-"""Run a plan's checks once on the commit that it starts from: do they run there, and can they fail?
+"""Run a plan's checks once on its base commit: can they run there, and can they fail?
 
-What was found is kept in the home for the plan that begins soon.
+The results are kept in the home for the plan that begins soon.
 """
 
 import json
@@ -57,20 +57,20 @@ from loopwright.services.gates.tree_probe import check_tree, probe_beside_base
 from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import Place
 
-# What gates found on a commit before a plan began there, kept in the home for the plan that begins soon.
+# Gate results on a commit from before a plan, kept in the home for the plan that begins soon.
 #
-# A gate run leaves everything that its verdict is computed from in its directory, and that is what is kept. A
+# A gate run leaves all data of its verdict in its directory, which is what is kept. A
 # reader computes the verdict again, from files whose hashes are checked.
 
 FOLDER: Final = "bases"
 _FRESH: Final = timedelta(hours=12)
-"""For so long it counts: the tree is the same for ever, what is installed on the machine is not."""
+"""How long a result counts: the tree never changes, but the programs on the machine do."""
 _ACCEPTANCE: Final = "acceptance.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptBase:
-    """One gate run on a base that is kept."""
+    """One kept gate run on a base commit."""
 
     directory: Path
     tree: str
@@ -81,22 +81,22 @@ class KeptBase:
     seen: Sequence[Witnessed | None]
     """What was seen inside the test runners of each command."""
     acceptance: Mapping[str, OnBase]
-    """How acceptance commands ended in the same tree, as far as that was tried."""
+    """How acceptance commands ended in the same tree, as far as they ran."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bases:
-    """The folder in which they are kept, each by what was asked and under which circumstances."""
+    """The folder of kept results, by commands and environment."""
 
     settings: Settings
 
     @property
     def keeps(self) -> bool:
-        """Whether anything can be kept: not where files outside of git, or other machines, have a part in it."""
+        """Whether results can be kept: not if files outside git, or other machines, affect them."""
         return not self.settings.policy().copy_files and self.settings.values.database is None
 
     def find(self, tree: str, commands: Commands) -> KeptBase | None:
-        """Return what is known of these commands on a tree."""
+        """Return what is known about these commands on a tree."""
         directory = self._place(tree, commands)
         ended = read_exit(directory) if self.keeps and commands else None
         if ended is None or ended.ended_at < datetime.now(UTC) - _FRESH:
@@ -133,19 +133,19 @@ class Bases:
             recorded.rename(place)
 
     def note(self, tree: str, commands: Commands, ran: Mapping[str, OnBase]) -> None:
-        """Keep how acceptance commands ended beside the gates of the same tree."""
+        """Keep the results of acceptance commands beside the gates of the same tree."""
         place = self._place(tree, commands)
         if place.is_dir():
             write_atomically(place / _ACCEPTANCE, json.dumps(plain(ran)))
 
     def taken(self, kept: KeptBase) -> KnownBase | None:
-        """Copy a run to where the runs of plans are, for a plan that begins with it; None when it is gone by now."""
+        """Copy a run to the runs of plans, for a plan that begins with it; None if it is gone by now."""
         run_id = new_id(Kind.RUN)
         copied = HomePaths(root=self.settings.home).run(run_id)
         try:
             shutil.copytree(kept.directory, copied, symlinks=True)
         except OSError:
-            # Another process replaced or deleted it: the plan judges its base itself.
+            # Another process replaced or deleted it: the plan checks its base itself.
             delete(copied)
             return None
         sandbox = chosen_sandbox(self.settings, environment()).sandbox
@@ -172,7 +172,7 @@ class Bases:
             environment(), values.env_file, values.secrets_from, values.environment, environment()
         )
         asked += [sorted((name, text) for name, text in here.items() if is_kept(name) or name in given)]
-        # So may other versions of them.
+        # So may other versions of these programs.
         asked += [programs_of(commands, here)]
         name = sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
         return self.settings.home / FOLDER / name[:40]
@@ -202,30 +202,30 @@ def _read(path: Path) -> dict[str, OnBase]:
             for command, one in found.items()
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}  # gone, or not what was written: then it is tried again
+        return {}  # missing, or changed: then it runs again
 
 
 Tell = Callable[[str], None]
 
 _AT_ONCE: Final = 10
 _BUDGET_S: Final = 60.0
-"""No more acceptance commands are begun after so long: a plan may have thousands."""
+"""After this time no more acceptance commands begin: a plan may have thousands."""
 _SHORT_S: Final = 5.0
-"""The same before a plan runs: `plan check` takes its time."""
+"""The same limit before a plan runs: `plan check` takes longer."""
 _SHA: Final = 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseRun:
-    """What a plan's checks say on its base."""
+    """The results of a plan's checks on its base commit."""
 
     sha: str
     reused: bool
-    """Whether the gates were not run again, because their result on this commit was known."""
+    """Whether the gates did not run again, because their result on this commit was known."""
     gates: tuple[OnBase, ...]
     acceptance: tuple[OnBase, ...] = ()
     not_run: int = 0
-    """How many acceptance commands were not run for lack of time."""
+    """How many acceptance commands did not run for lack of time."""
     findings: tuple[Finding, ...] = ()
 
     def document(self) -> dict[str, Any]:
@@ -246,7 +246,7 @@ class _Asked:
     place: Place
     settings: Settings
     gates: Commands
-    """With the setup command in front, where there is one."""
+    """With the setup command first, if there is one."""
 
     @property
     def setup(self) -> GateCommand | None:
@@ -263,9 +263,9 @@ async def checked_on_base(
     *,
     trusted: bool = True,
 ) -> BaseRun:
-    """Run gates and acceptance on a commit, as far as it is not known how they end there.
+    """Run gates and acceptance on a commit, unless their results are known.
 
-    `trusted` says whether a person has read the plan: else nothing that stands only in it is run.
+    `trusted` is whether the user has read the plan: otherwise its own commands do not run.
     """
     asked = await _asked(repository, sha, place, settings, work, trusted=trusted)
     tasks = to_do(work)
@@ -310,12 +310,12 @@ async def checked_on_base(
 async def known_on_base(
     repository: GitRepository, sha: str, place: Place, settings: Settings, work: PlannedWork, tell: Tell
 ) -> tuple[KeptBase | None, tuple[Finding, ...] | None]:
-    """Return the baseline that a plan which begins now can take over, and what is known of its gates on the base.
+    """Return the baseline for a plan that begins now, and the known results of its gates on the base commit.
 
-    They are run where nothing is known, unless that is not wanted (`check_base`) or could not be taken over, so that
-    the first attempt would run them again. What is known to be broken is tried again in every case. With `check_base`
-    acceptance is tried too, for a few seconds: what passes before the work is told before anything is paid.
-    None for the second says that nothing is known.
+    Unknown gates run first, unless the user does not want that (`check_base`) or the results could not be
+    taken over, so that the first attempt would run them again. Broken gates are tried again in every case.
+    With `check_base` acceptance runs too, for a few seconds: passes before the work are reported before any
+    cost. None for the second means that nothing is known.
     """
     asked = await _asked(repository, sha, place, settings, work, trusted=True)
     bases = Bases(settings=settings)
@@ -343,14 +343,14 @@ async def known_on_base(
     told = {one.command: ran[one.command] for one in wanted if one.command in ran}
     probed = await _probed(repository, asked, gates, seen, tell)
     found = (*_about_gates(gates, asked, work), *probed, *acceptance_findings(tasks, told))
-    # Later failures are excused by what is red, so that has to be fresh: else the first attempt finds it out again.
+    # Red results excuse later failures, so they have to be fresh: else the first attempt runs them again.
     return kept if is_green(gates) or (fresh and not is_broken(gates)) else None, found
 
 
 async def _told(
     repository: GitRepository, asked: _Asked, wanted: Commands, gates: Sequence[OnBase]
 ) -> dict[str, OnBase]:
-    """Return the acceptance commands that are known to fail on the base without running them."""
+    """Return the acceptance commands that are known to fail on the base commit without running them."""
     top = f"{asked.place.subfolder}/" if asked.place.subfolder else ""
     named = sorted({top + path for one in wanted for path in files_named(one.command)})
     there = {path.removeprefix(top) for path in await repository.files_at(asked.sha, named)}
@@ -422,7 +422,7 @@ async def _run_gates(
 async def _run_acceptance(
     tree: CleanTree, commands: Sequence[GateCommand], tell: Tell, *, budget_s: float = _BUDGET_S
 ) -> dict[str, OnBase]:
-    """Run acceptance commands in the tree that the gates were run in, some at a time, until the time is up."""
+    """Run acceptance commands in the tree of the gates, several at a time, until the time is up."""
     if commands:
         tell(f"trying {counted(len(commands), 'acceptance command')} on the base: can they fail?")
     ran: dict[str, OnBase] = {}

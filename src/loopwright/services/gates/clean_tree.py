@@ -1,4 +1,4 @@
-"""Running gates for a person, outside of any plan: in a clean clone that is thrown away, contained as in a run."""
+"""Run gates for the user, outside any plan: in a temporary clean clone, contained as in a run."""
 
 import asyncio
 import logging
@@ -35,28 +35,28 @@ from loopwright.services.homes.caller import environment
 log = logging.getLogger(__name__)
 
 FOLDER: Final = "trials"
-"""Below the home, so that the gates are run on the disk that workspaces will be on."""
+"""In the home, so that the gates run on the same disk as workspaces."""
 
 FindCommit = Callable[[Repository], Awaitable[str]]
-"""Returns the commit to clone; it may be one that is made for it."""
+"""Returns the commit to clone; it may be created for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What running commands in a clean tree gave."""
+    """The result of running commands in a clean tree."""
 
     verdict: Verdict
     seen: Sequence[Witnessed | None]
-    """What was seen inside their test runners."""
+    """What the witness saw in their test runners."""
     exit: Exit
     denial: str | None
-    """What the sandbox refused to a command that failed."""
+    """What the sandbox denied to a command that failed."""
     directory: Path
-    """Where all of it is recorded, as long as the tree is there."""
+    """The directory of its records, as long as the tree exists."""
 
 
 class CleanTree:
-    """One clone, and the commands that are run in it one after the other, each time under a keeper."""
+    """One clone, and the commands that run in it one after the other, each under a keeper."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class CleanTree:
         return os.pathsep.join(filter(None, (str(folder), self._env.get("PYTHONPATH"))))
 
     def close(self) -> None:
-        """Let go of what starts keepers."""
+        """Stop the process that starts keepers."""
         if self._closes:
             self.keepers.close()
 

@@ -1,4 +1,4 @@
-"""Trying proposed gates once, on the base commit, in a clean clone that is thrown away."""
+"""Try proposed gates once, on the base commit, in a temporary clean clone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """What running one command gave."""
+    """The result of running one command."""
 
     passed: bool
     reason: str = ""
@@ -27,15 +27,15 @@ class Ran:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """The whole trial; what was not run is not in it."""
+    """The whole trial, without commands that did not run."""
 
     setup: Ran | None = None
     gates: dict[str, Ran] = field(default_factory=dict)
     seen: dict[str, Witnessed | None] = field(default_factory=dict)
-    """What was seen inside the test runners of each gate."""
+    """What the witness saw in the test runners of each gate."""
 
     def results(self, detected: Detected) -> dict[str, Trial]:
-        """Return what the project file should know of each gate, by name."""
+        """Return the result of each gate for the project file, by name."""
         found = {name: Trial(passed=ran.passed, reason=ran.reason) for name, ran in self.gates.items()}
         for gate in detected.gates:
             if reason := self.why_not(gate):
@@ -43,7 +43,7 @@ class Tried:
         return found
 
     def why_not(self, gate: ProposedGate) -> str:
-        """Return why a gate could not be run; empty if it was, or if it was not tried."""
+        """Return why a gate could not run; empty if it did, or was not tried."""
         if gate.missing:
             return f"not installed here: {', '.join(gate.missing)}"
         if self.setup is not None and not self.setup.passed:

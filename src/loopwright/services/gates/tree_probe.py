@@ -1,6 +1,6 @@
 """Find gates that do not judge the tree: they stay green although the project's own modules cannot be loaded.
 
-Each gate that runs tests is tried once per project and environment, in a clean clone, before anything is paid for.
+Each gate that runs tests is tried once per project and environment, in a clean clone, before any cost.
 """
 
 import asyncio
@@ -52,10 +52,10 @@ from loopwright.services.homes.context import Place
 Tell = Callable[[str], None]
 
 FOLDER: Final = "probes"
-"""Below the home: one empty file for each gate that was seen to judge the tree."""
+"""In the home: one empty file for each gate that is known to judge the tree."""
 _FRESH: Final = timedelta(days=30)
 _TRACE: Final = ".loopwright-probe"
-"""In the clone; test runners do not look into folders whose name begins with a dot."""
+"""In the clone; test runners skip folders whose name begins with a dot."""
 _PYTHON: Final = ".py"
 _PYTHONPATH: Final = re.compile(r"\bPYTHONPATH=")
 
@@ -68,10 +68,10 @@ class BlindGate:
     own: str = ""
     """A file of the project that the gate did not load."""
     loaded: str = ""
-    """The file that it loaded instead, where that is known."""
+    """The file that it loaded instead, if known."""
     fix: str
     loads_nothing: bool = False
-    """Whether no test of it loads any module of the project, from wherever."""
+    """Whether none of its tests loads any module of the project, from anywhere."""
 
     def text(self) -> str:
         """Return what is wrong."""
@@ -90,9 +90,9 @@ async def check_tree(
     *,
     before: Mapping[str, Before] | None = None,
 ) -> tuple[Finding, ...]:
-    """Raise `UnjudgedTree` for gates that pass on a broken tree; return what else is worth telling of them.
+    """Raise `UnjudgedTree` for gates that pass on a broken tree; return other notes about them.
 
-    `before` has how the gates ended on the base, by command, as far as that is known.
+    `before` has the results of the gates on the base commit, by command, as far as known.
     """
     probe = TreeProbe(
         repository=repository, sha=sha, place=place, settings=settings, policy=settings.policy()
@@ -114,9 +114,9 @@ async def check_tree(
 async def probe_beside_base(
     repository: GitRepository, sha: str, place: Place, settings: Settings, keepers: ProcessKeepers
 ) -> None:
-    """Note which gates fail on a broken tree while they run on the base; `check_tree` then skips these.
+    """Record which gates fail on a broken tree while they run on the base; `check_tree` then skips these.
 
-    Only for a project without its own setup, which would run twice, and where gates may run side by side.
+    Only for a project without its own setup, which would run twice, and with gates that may run in parallel.
     """
     policy = settings.policy()
     if policy.parallel_gates > 1 and policy.dependencies is None and setup_command(policy) is None:
@@ -141,9 +141,9 @@ class TreeProbe:
     async def blind_gates(
         self, gates: Commands, before: Mapping[str, Before], tell: Tell, *, explain: bool = True
     ) -> tuple[BlindGate, ...]:
-        """Return the gates that do not judge the tree; `before` has how they ended on the base, by command.
+        """Return the gates that do not judge the tree; `before` has their results on the base commit, by command.
 
-        Without `explain` it only notes the gates that do.
+        Without `explain` it only records the gates that do.
         """
         wanted = [
             gate
@@ -179,7 +179,7 @@ class TreeProbe:
     ) -> tuple[BlindGate, ...]:
         policy, ready = self.policy, dict[str, str]()
         if policy.dependencies:
-            # Workspaces get a copy of what this makes, so the project itself must not be in it.
+            # Workspaces get a copy of what this creates, so the project itself must not be in it.
             install = replace(policy, setup=None)
             if (first := setup_command(install)) is None or (await tree.judge((first,))).exit.code != 0:
                 return ()
@@ -191,7 +191,7 @@ class TreeProbe:
         ran = await tree.judge(commands, more=ready)
         results = ran.verdict.commands[skipped:]
         if len(results) != len(gates):
-            return ()  # it did not come to its end, which the gates themselves will tell
+            return ()  # it did not finish, which the gates themselves will report
         blind = []
         for gate, result, seen in zip(gates, results, ran.seen[skipped:], strict=True):
             found = judging(result, seen, before.get(gate.command))
@@ -232,7 +232,7 @@ class TreeProbe:
         return "Install the project editable, with `python -m pip install -e .`, or uninstall that copy."
 
     async def _product(self, gates: Commands) -> tuple[str, ...]:
-        """Return the project's own modules, as seen from its folder."""
+        """Return the project's own modules, relative to its folder."""
         top = f"{self.place.subfolder}/" if self.place.subfolder else ""
         tracked = await self.repository.tracked(self.sha)
         here = [path.removeprefix(top) for path in tracked if path.startswith(top)]
@@ -240,7 +240,7 @@ class TreeProbe:
         return tuple(path for path in here if is_product(path, rules))
 
     async def _scripts(self, gates: Commands, top: str) -> frozenset[str]:
-        """Return the files that the gates run, from one to the next: these are no modules of the project."""
+        """Return the files that the gates run, directly or indirectly: these are not modules of the project."""
         found, looks = set(scripts_in(gates)), set(first_looks(gates))
         commands, known = [gate.command for gate in gates], set[str]()
         for _ in range(STEPS):
@@ -258,7 +258,7 @@ class TreeProbe:
         return frozenset(found)
 
     def _is_known(self, gate: GateCommand) -> bool:
-        """Return whether this gate was seen to judge the tree in this environment."""
+        """Return whether this gate is known to judge the tree in this environment."""
         try:
             noted = datetime.fromtimestamp(self._place_of(gate).stat().st_mtime, UTC)
         except FileNotFoundError:
@@ -289,7 +289,7 @@ class TreeProbe:
             policy.setup,
         ]
         asked += [plain(values.sandbox), plain(values.user_folder), sorted(env.items())]
-        # What is installed beside the tests changes these.
+        # Packages installed beside the tests change these.
         asked += [[_changed(path) for path in (*filter(None, programs), *map(str, site_packages(env)))]]
         name = sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
         return self.settings.home / FOLDER / name[:40]
@@ -309,7 +309,7 @@ def _break(top: Path, product: Sequence[str]) -> None:
     for name in product:
         path = top / name
         if path.is_symlink() or not path.is_file():
-            continue  # what it leads to is broken itself, or not the project's
+            continue  # its target is broken itself, or not the project's
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
         path.write_text(unloadable(name, text), encoding="utf-8", errors="surrogateescape")
 
@@ -319,7 +319,7 @@ class _Traced:
     loaded: tuple[tuple[str, str], ...]
     """Modules with the names of the project's, and their files."""
     complete: bool
-    """Whether a Python process that ran tests was among those that were seen."""
+    """Whether it includes a Python process that ran tests."""
 
 
 async def _traced(

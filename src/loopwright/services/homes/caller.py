@@ -1,4 +1,4 @@
-"""Whose folder and environment a use case works with: the process's own, unless a library user gives others."""
+"""The folder and environment of a use case: the process's own, unless a library user gives others."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -12,11 +12,11 @@ from loopwright.core.values.access import Bounds
 from loopwright.core.values.environments import PlanEnvironment
 from loopwright.core.values.errors import UserError
 
-# Writing a file for a person: whole or not at all.
+# Write a file for the user: completely or not at all.
 
 
 def write_whole(path: Path, text: str, *, hint: str) -> None:
-    """Write a file, or leave what was there; `hint` says what to do when it cannot be written."""
+    """Write a file, or keep the old one; `hint` says what to do if it cannot be written."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         draft.write_text(text, encoding="utf-8")
@@ -38,7 +38,7 @@ class _Caller:
 
 
 def unheard(_: object) -> None:
-    """Ignore what is told."""
+    """Ignore a notification."""
 
 
 _CALLER: Final[ContextVar[_Caller | None]] = ContextVar("caller", default=None)
@@ -50,14 +50,14 @@ class Expected:
 
     version: str
     loop_id: str | None = None
-    """The loop that it is the version of; None for what a decision is about."""
+    """The loop with this version; None for the target of a decision."""
 
 
 _EXPECTED: Final[ContextVar[Expected | None]] = ContextVar("expected", default=None)
 
 
 def expect_version(expected: Expected | None) -> None:
-    """Let every decision of this task be refused if the caller saw another version."""
+    """Refuse every decision of this task if the caller saw another version."""
     _EXPECTED.set(expected)
 
 
@@ -67,31 +67,31 @@ def expected_version() -> Expected | None:
 
 
 def current_folder() -> Path:
-    """Return the folder that relative paths and "this repository" mean."""
+    """Return the folder for relative paths and "this repository"."""
     caller = _CALLER.get()
     return Path.cwd() if caller is None else caller.folder
 
 
 def environment() -> Mapping[str, str]:
-    """Return the variables that settings, agents and gates are taken from."""
+    """Return the variables for settings, agents and gates."""
     caller = _CALLER.get()
     return os.environ if caller is None else caller.env
 
 
 def caller_name() -> str | None:
-    """Return what the record calls the caller; None for the user of this process."""
+    """Return the caller's name in the record; None for the user of this process."""
     caller = _CALLER.get()
     return None if caller is None else caller.name
 
 
 def recorded_environment() -> PlanEnvironment | None:
-    """Return the recorded environment that plans of the caller take; None where a terminal is."""
+    """Return the recorded environment for plans of the caller; None if there is a terminal."""
     caller = _CALLER.get()
     return None if caller is None else caller.recorded
 
 
 def caller_bounds() -> Bounds | None:
-    """Return what limits the work that the caller creates; None where a terminal is."""
+    """Return the limits of the work that the caller creates; None if there is a terminal."""
     caller = _CALLER.get()
     return None if caller is None else caller.bounds
 
@@ -105,7 +105,7 @@ def called_from(
     recorded: PlanEnvironment | None = None,
     bounds: Bounds | None = None,
 ) -> Iterator[None]:
-    """Let everything that is called inside work with this folder and these variables, for the caller of this name."""
+    """Run everything inside with this folder and these variables, for the caller of this name."""
     before = _CALLER.set(_Caller(folder=folder, env=env, name=name, recorded=recorded, bounds=bounds))
     try:
         yield

@@ -1,4 +1,4 @@
-"""What every command needs first: the settings in force, the home, and the project it was called in."""
+"""What every command needs first: the current settings, the home, and the current project."""
 
 import os
 import sys
@@ -26,7 +26,7 @@ OURS = frozenset({"LOOPWRIGHT_FAILPOINT", "LOOPWRIGHT_FAILPOINT_TRACE"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A project: a repository, or a folder in it that has its own loopwright.toml."""
+    """A project: a repository, or a folder in it with its own loopwright.toml."""
 
     root: Path
     subfolder: str
@@ -38,15 +38,15 @@ class ProjectSettings:
 
     text: str | None = None
     file: str | None = None
-    """Relative to the repository; None when there is no such file."""
+    """Its path in the repository; None if there is no such file."""
     committed: bool = False
-    """Whether it was read from a commit; only where that has none, the checkout's counts."""
+    """Whether it was read from a commit; the checkout's file counts only if the commit has none."""
     given: bool = False
     """Whether the user named it with --settings."""
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return self.file if self.given and self.file is not None else PROJECT_FILE
 
 
@@ -59,7 +59,7 @@ def settings_for(
     project_text: str | None = None,
     project_name: str = PROJECT_FILE,
 ) -> Settings:
-    """Return the settings in force for a command; `loop` is its work source, from the top of the repository."""
+    """Return the current settings for a command; `loop` is its work source, relative to the top of the repository."""
     given = {key: value for key, value in (flags or {}).items() if value is not None}
     return load(
         environment(),
@@ -75,7 +75,7 @@ def settings_for(
 
 
 def called_as() -> str:
-    """Return how this program was called, for a note beside a lock; secrets in it are redacted."""
+    """Return this process's command line, for a note beside a lock; secrets in it are redacted."""
     # Only a process that holds the home writes such a note.
     from loopwright.adapters.agents.environment import secret_values
     from loopwright.adapters.processes.redaction import redacted
@@ -90,7 +90,7 @@ def project_text(folder: Path) -> str | None:
 
 
 def standing() -> Place | None:
-    """Return the repository around the current folder and that folder in it, whether it is a project or not."""
+    """Return the repository around the current folder and that folder in it, even if it is not a project."""
     folder = current_folder()
     root = repository_around(folder)
     return Place(root=root, subfolder=_relative(folder, root)) if root else None
@@ -99,8 +99,8 @@ def standing() -> Place | None:
 def here(plan: Path | None = None) -> Place | None:
     """Return the project around the current folder, without asking git, or the one around a plan.
 
-    A plan belongs to one project, wherever it is called from. One outside of this repository belongs to the project
-    around the current folder.
+    A plan belongs to one project, wherever the command runs. One outside this repository belongs to the
+    project around the current folder.
     """
     folder = current_folder()
     root = repository_around(folder)
@@ -123,7 +123,7 @@ def here(plan: Path | None = None) -> Place | None:
 
 
 def _project(folder: Path, root: Path) -> Place:
-    """Return the nearest folder with a loopwright.toml, from a folder up to the top, which needs none."""
+    """Return the nearest parent folder with a loopwright.toml; the top needs none."""
     while folder != root and not (folder / PROJECT_FILE).is_file():
         folder = folder.parent
     return Place(root=root, subfolder=_relative(folder, root))
@@ -135,13 +135,13 @@ def _relative(folder: Path, root: Path) -> str:
 
 
 def look_settings(file: Path | None = None) -> Settings:
-    """Return the settings for a command outside of a plan: those that a plan would start with now."""
+    """Return the settings for a command outside a plan: those that a plan would start with now."""
     found = settings_here(file)
     return settings_for(project_text=found.text, project_name=found.name)
 
 
 def settings_here(file: Path | None = None) -> ProjectSettings:
-    """Return the project file that counts here: the one that the user names, else HEAD's, else the checkout's."""
+    """Return the current project file: the one that the user names, else HEAD's, else the checkout's."""
     if file is not None:
         return given_settings(file)
     place = here()
@@ -179,7 +179,7 @@ def project_file(place: Place) -> str:
 
 
 def changed_settings(found: ProjectSettings) -> tuple[str, ...]:
-    """Return what to say where the checkout has another project file than the commit that counts."""
+    """Return a note if the checkout's project file differs from the commit's, which counts."""
     place = here()
     if place is None or not found.committed or found.text is None:
         return ()
@@ -194,8 +194,8 @@ def uncommitted_settings(file: str) -> str:
 
 
 def _text_at_head(place: Place) -> str | None:
-    """Return the project file of HEAD; None where there is none, or no commit, or no git."""
-    # Outside of a repository nothing is started.
+    """Return the project file of HEAD; None if there is none, or no commit, or no git."""
+    # Outside a repository nothing is started.
     import subprocess
 
     from loopwright.adapters.git.plumbing.runner import config_flags, user_env
@@ -214,12 +214,12 @@ def _text_at_head(place: Place) -> str | None:
 
 
 def open_existing(settings: Settings) -> "Home":
-    """Open a home that must be there already."""
-    # Settings alone do without the parts of a worker.
+    """Open an existing home."""
+    # Settings alone do not need the parts of a worker.
     from loopwright.app import open_home
 
     file = settings.home / "loopwright.db"
-    # The backup of one that is gone is for the store to tell.
+    # The store reports the backup of a missing database.
     if (
         not settings.values.database
         and not file.exists()
@@ -234,7 +234,7 @@ def open_existing(settings: Settings) -> "Home":
 
 
 def actor() -> str:
-    """Name the person who gives a command, for the record."""
+    """Return the name of the person who runs a command, for the record."""
     # Only a decision names its actor.
     import getpass
 
@@ -246,7 +246,7 @@ def actor() -> str:
         return f"user:{os.getuid()}"
 
 
-# A glance at the repository around the current folder that leaves no trace in the home.
+# A quick read of the repository around the current folder that leaves no trace in the home.
 
 
 def needed_place(plan: Path | None = None) -> Place:
@@ -271,6 +271,6 @@ def _needed(place: Place | None) -> Place:
 
 @contextmanager
 def glance_at(root: Path) -> Iterator[GitRepository]:
-    """Open a repository for a glance; what that needs on the side is thrown away."""
+    """Open a repository for a quick read; its temporary files are removed."""
     with TemporaryDirectory(prefix="loopwright-glance-") as scratch:
         yield GitRepository(root, project_id="glance", home=Path(scratch))

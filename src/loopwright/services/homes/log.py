@@ -1,4 +1,4 @@
-"""The log of a home: a file, because a terminal is for people."""
+"""The log of a home: a file, because the terminal is for the user."""
 
 import json
 import logging
@@ -11,13 +11,13 @@ from typing import Any, Final
 
 DAEMON_LOG: Final = "daemon.jsonl"
 REQUESTS: Final = "loopwright-requests"
-"""The logger of requests: outside of `loopwright`, because they are only in the daemon's log."""
+"""The logger of requests: outside `loopwright`, because they are only in the daemon's log."""
 _LARGEST_LOG: Final = 10 << 20
 _KEPT_LOGS: Final = 3
 
 
 def log_to(home: Path) -> None:
-    """Send what the engine logs to a file in the home: a terminal is for people."""
+    """Write the engine's log to a file in the home, because the terminal is for the user."""
     handler = _Quiet(home / "loopwright.log", delay=True)
     handler.setFormatter(_WithFacts("%(asctime)s %(levelname)s %(name)s %(message)s"))
     root = logging.getLogger("loopwright")
@@ -26,7 +26,7 @@ def log_to(home: Path) -> None:
 
 
 def log_daemon_to(home: Path, *others: str) -> None:
-    """Send what the daemon logs to a file of JSON lines in the home, and what `others` log too."""
+    """Write the daemon's log to a file of JSON lines in the home, with the log of `others`."""
     file = home / DAEMON_LOG
     file.touch(mode=0o600)
     handler = _RotatingLog(file, maxBytes=_LARGEST_LOG, backupCount=_KEPT_LOGS)
@@ -54,7 +54,7 @@ class _JsonLines(logging.Formatter):
 
 
 class _WithFacts(logging.Formatter):
-    """Writes what a message is about behind it: which leg, and why."""
+    """Adds the subject of a message: the leg, and the reason."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
         return " ".join([super().formatMessage(record), *_facts(record)])
@@ -72,12 +72,12 @@ _BARE = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime"})
 
 
 class _Quiet(logging.FileHandler):
-    """A log that a full disk does not turn into a flood of tracebacks on the terminal."""
+    """A log that does not flood the terminal with tracebacks when the disk is full."""
 
     _told = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write it down; a log that cannot even be opened ends no work."""
+        """Write a record; a log that cannot be opened ends no work."""
         try:
             super().emit(record)
         except OSError:

@@ -1,4 +1,4 @@
-"""The sources of loops: the plans that each became, and tables of the project file whose source is not there."""
+"""The sources of loops: their plans, and tables of the project file without a source."""
 
 import os
 import posixpath
@@ -17,11 +17,11 @@ from loopwright.services.homes.context import ProjectSettings, here
 from loopwright.services.homes.read_only_home import DATABASE, whereabouts
 
 _MANY: Final = 5000
-"""So many names are looked through for the one that may have been meant."""
+"""The most names that are compared with a possible typing error."""
 
 
 def unused_loops(found: ProjectSettings, root: Path) -> tuple[str, ...]:
-    """Name the tables of loops whose source the checkout does not have, with what may have been meant."""
+    """Name the tables of loops whose source the checkout does not have, with similar names."""
     places = loop_places(found.text or "", found.file or PROJECT_FILE)
     missing = {source: place for source, place in places.items() if not (root / source).exists()}
     names = tuple(_names(root)) if missing else ()
@@ -33,7 +33,7 @@ def unused_loops(found: ProjectSettings, root: Path) -> tuple[str, ...]:
 
 
 def table_of(found: ProjectSettings, root: Path, source: Source, loop: str) -> str:
-    """Return the name of the table of a loop: it may name the folder of the source, or the file in it."""
+    """Return the name of a loop's table: it may name the folder of the source, or the file in it."""
     names = loop_places(found.text or "", found.file or PROJECT_FILE)
     same = (one for one in names if source.canonical(root / one) == root / loop)
     return loop if loop in names else next(same, loop)
@@ -56,7 +56,7 @@ def _names(root: Path) -> Iterator[str]:
             yield Path(folder, name).relative_to(root).as_posix()
 
 
-# The plans that a source became, as the home knows them.
+# The plans of a source in the home.
 
 
 def is_home() -> bool:
@@ -66,7 +66,7 @@ def is_home() -> bool:
 
 
 def known_path(tx: Tx, root: str, source: str) -> str:
-    """Return the path by which the home knows a source: its canonical one, or the one that an older loop has."""
+    """Return the path of a source in the home: its canonical one, or that of an older loop."""
     projects = [one.id for one in tx.find(Project, path=root)]
     loops = tx.find(Loop, project_id=projects, order_by=("created_at",))
     if any(one.source_path == source for one in loops):

@@ -1,4 +1,4 @@
-"""Opening a home only to look at it: quickly, without a worker's parts, and without changing anything."""
+"""Open a home only to read it: quickly, without a worker's parts, and without changing anything."""
 
 import sys
 import tomllib
@@ -47,13 +47,13 @@ class WorkerSeen:
 
 
 class Reads(Protocol):
-    """What a look needs of a store."""
+    """What a reader needs from a store."""
 
     def read_sync(self, work: Callable[[Tx], T]) -> T:
         """Run `work` on one state of the home."""
 
     def close_sync(self) -> None:
-        """Let go of the home."""
+        """Close the home."""
 
 
 S = TypeVar("S", bound=Reads)
@@ -66,7 +66,7 @@ class Look(Generic[S]):
     root: Path
     store: S
     shared: bool
-    """Whether many workers may be there, known by their leases, or one, known by its lock."""
+    """Whether there may be many workers, known by their leases, or one, known by its lock."""
 
     @property
     def paths(self) -> HomePaths:
@@ -74,7 +74,7 @@ class Look(Generic[S]):
         return HomePaths(root=self.root)
 
     def workers(self, tx: Tx, project_id: str | None = None) -> tuple[WorkerSeen, ...]:
-        """Return who works in the home now, or who starts the work of one project."""
+        """Return the current workers of the home, or those that start the work of one project."""
         if self.shared:
             return tuple(
                 WorkerSeen(pid=one.pid, hostname=one.hostname, command=f"{one.slots} slots")
@@ -106,7 +106,7 @@ class Look(Generic[S]):
 
 
 def _command(text: str) -> str:
-    """Return a command line with the program's bare name: its folder says nothing to people."""
+    """Return a command line with only the program's name: its folder does not help the user."""
     program, space, rest = text.partition(" ")
     return Path(program).name + space + rest
 
@@ -121,7 +121,7 @@ def looking() -> Iterator["Look[SqlStore]"]:
 
 @contextmanager
 def glancing() -> Iterator["Look[Glimpse] | Look[SqlStore]"]:
-    """Open the existing home for one quick look, and close it afterwards."""
+    """Open the existing home for one quick read, and close it afterwards."""
     root, database = _present_home()
     glimpse = None if database else Glimpse.open(root / DATABASE)
     store = glimpse if glimpse is not None else _store(root, database)
@@ -141,7 +141,7 @@ def _present_home() -> tuple[Path, str | None]:
 
 
 def _store(root: Path, database: str | None) -> "SqlStore":
-    # SQLAlchemy takes long to load, and a glance at SQLite does without it.
+    # SQLAlchemy takes long to import, and a quick read of SQLite does not need it.
     from loopwright.adapters.store.sql import SqlStore
 
     return SqlStore.open(database or root / DATABASE, create=False)
@@ -158,8 +158,8 @@ def _open(root: Path, database: str | None, store: S) -> Iterator[Look[S]]:
 def whereabouts(env: Mapping[str, str], platform: str) -> tuple[Path, str | None]:
     """Return a home's folder and, if it has one, the URL of its database.
 
-    Only the environment and the user's own file may say this, and loading every setting takes longer than all
-    the rest of a quick look. Whatever is not plain goes the long way, which explains what is wrong with it.
+    Only the environment and the user's own file may set this, and loading every setting takes longer than the
+    rest of a quick read. Anything unusual uses the full settings, which explain what is wrong.
     """
     said = _plain(env)
     if said is None:
@@ -230,7 +230,7 @@ def wanted(
     with_output: bool = False,
     tell: Callable[[str], None],
 ) -> Plan | Task | Run:
-    """Find what a user names; without a name, take what most needs a look and `tell` which."""
+    """Find what a user names; without a name, use the default target and `tell` which."""
     if text is not None:
         return find_target(tx, text)
     project = project_here()
@@ -244,7 +244,7 @@ def wanted(
 
 
 def nothing_named(verb: str) -> NotFound:
-    """Return the error for a call outside of every repository that names no plan."""
+    """Return the error for a call outside every repository that names no plan."""
     return NotFound(
         "this folder is in no git repository, so no plan is meant by itself",
         code="plan_not_named",

@@ -1,4 +1,4 @@
-"""The repository around a folder and its checkouts, found without asking git: for commands that only look."""
+"""The repository around a folder and its checkouts, found without asking git: for commands that only read."""
 
 from pathlib import Path
 
@@ -6,17 +6,17 @@ from pathlib import Path
 def repository_around(folder: Path) -> Path | None:
     """Return the top of the repository that a folder is in.
 
-    An empty folder called `.git` makes none: sandboxes leave such ones behind, in /tmp for example.
+    An empty folder called `.git` does not count: sandboxes leave such folders behind, in /tmp for example.
     """
     return next((root for root in (folder, *folder.parents) if _is_top(root / ".git")), None)
 
 
 def checkouts(root: Path) -> tuple[Path, ...]:
-    """Return every checkout of a repository, the given one first: linked worktrees share what `git` keeps."""
+    """Return every checkout of a repository, the given one first: linked worktrees share git's data."""
     try:
         common = _common_dir(root / ".git")
     except (OSError, ValueError):
-        return (root,)  # half made, or not readable: then it is only itself
+        return (root,)  # incomplete, or not readable: then it has no others
     main = [common.parent] if common.name == ".git" else []
     linked = []
     for pointer in sorted(common.glob("worktrees/*/gitdir")):
@@ -28,7 +28,7 @@ def checkouts(root: Path) -> tuple[Path, ...]:
 
 
 def has_branch(root: Path, branch: str) -> bool:
-    """Return whether a repository has a branch; where only git can read its refs, assume that it has."""
+    """Return whether a repository has a branch; if only git can read its refs, assume that it has."""
     name = f"refs/heads/{branch}"
     try:
         common = _common_dir(root / ".git")

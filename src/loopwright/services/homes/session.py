@@ -18,12 +18,12 @@ class Session:
     home: Home
     settings: Settings
     env: Mapping[str, str] = field(default_factory=environment)
-    """The variables that agents and gates are started with."""
+    """The variables for agents and gates."""
 
 
 @asynccontextmanager
 async def session() -> AsyncIterator[Session]:
-    """Open the home that is there already, and close it at the end."""
+    """Open the existing home, and close it at the end."""
     settings = look_settings()
     home = open_existing(settings)
     log_to(home.root)

@@ -1,4 +1,4 @@
-"""What an orchestrator folder says: its state, its roadmap, its records and its texts, read from one place each."""
+"""Read an orchestrator folder: its state, its roadmap, its records and its texts."""
 
 import json
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 
 class ControlError(Exception):
-    """Something in the folder does not hold; the text is what `resume_errors.controller` gets."""
+    """The folder is inconsistent; the text goes into `resume_errors.controller`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class ControlPlane:
         return {"state.json": edits.bytes(), **found}
 
     def bundle(self, files: Files | None = None) -> Bundle:
-        """Return the active roadmap; raise `ControlError` if anything in it does not hold."""
+        """Return the active roadmap; raise `ControlError` if it is inconsistent."""
         try:
             return read_bundle(self.files() if files is None else files, manifest.FOLDER)
         except BadPlan as wrong:
@@ -83,9 +83,9 @@ class ControlPlane:
         return text
 
     def check_contract(self, state: ControlState) -> None:
-        """Raise `ControlError` if files of the contract are missing: all at once, for a folder of an older one.
+        """Raise `ControlError` if files of the contract are missing, with all of them at once.
 
-        What a role would write is not made up here, so such a folder is migrated first.
+        Files of a role are not invented here, so a folder of an older contract is migrated first.
         """
         needed = (*manifest.SERIAL, f"{state.roadmap_dir.rstrip('/')}/roadmap-view.json")
         missing = [path for path in needed if not (self.root / path).is_file()]
@@ -98,7 +98,7 @@ class ControlPlane:
             self.text(path)
 
     def has(self, path: str) -> bool:
-        """Return whether a file is there and not empty."""
+        """Return whether a file exists and is not empty."""
         place = self.root / path
         return place.is_file() and bool(place.read_bytes().strip())
 

@@ -1,4 +1,4 @@
-"""The controller: read the state and the roadmap, take one action that they call for, and read them again."""
+"""The controller: read the state and the roadmap, take one action that follows from them, and repeat."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ class Ended:
     ending: Ending
     reason: str = ""
     plan_id: str = ""
-    """The plan of a stage that rests unfinished."""
+    """The plan of an unfinished stage."""
     merged: tuple[str, ...] = ()
     """The rounds that it merged."""
 
@@ -33,15 +33,15 @@ class Controller:
     """Drives one orchestrator folder until it is terminal, blocked or interrupted."""
 
     def __init__(self, desk: Desk) -> None:
-        """Take a desk; everything else is in the files."""
+        """Use this desk; all state is in the files."""
         self.desk = desk
         self.work = RoundWork(desk, self._not_observable)
         self._merged: list[str] = []
         self._silent: set[str] = set()
-        """The rounds whose live stage showed no sign of life."""
+        """The rounds whose live stage shows no activity."""
 
     async def run(self) -> Ended:
-        """Act until there is nothing left that the controller may do."""
+        """Act until nothing is left that the controller may do."""
         while True:
             try:
                 ended = await self._pass()
@@ -66,7 +66,7 @@ class Controller:
             if ended is not None:
                 return ended
             if action.do is not Do.DELEGATE:
-                return None  # the state is another one now
+                return None  # the state has changed
         return None
 
     async def _act(self, now: Now, action: Action) -> Ended | None:
@@ -84,12 +84,12 @@ class Controller:
             case Do.FINISH:
                 return await self._finish()
             case Do.RECOVER:
-                # The serial path does not know recovery.
+                # The serial path does not import recovery.
                 from loopwright.services.orchestrator.recovery import recover
 
                 await recover(self.work, now.state, now.view, action.round_id)
             case Do.UPDATE | Do.REQUEST:
-                # Nor does it know how a roadmap changes.
+                # Nor roadmap changes.
                 from loopwright.services.orchestrator.roadmap_updates import advance
 
                 await advance(self.work, now.state, action.round_id)
@@ -145,7 +145,7 @@ class Controller:
         desk.writer.edit_state(edits.both(*changes))
 
     async def _number(self, state: ControlState) -> int:
-        """Return the number after the last round that there was."""
+        """Return the number after the last round."""
         folder = self.desk.plane.folder / "rounds"
         names = [one.name for one in folder.glob("round-*")] + [one.round_id for one in state.active_rounds]
         numbers = (name.split("-")[1] for name in names if name.startswith("round-"))
@@ -174,14 +174,14 @@ class Controller:
     async def _carry_out(self, *asked: Assignment) -> None:
         await self.work.carry_out(*asked)
         for round_id in self._silent:
-            # The serial path does not know recovery.
+            # The serial path does not import recovery.
             from loopwright.services.orchestrator.recovery import settle
 
             await settle(self.work, round_id)
         self._silent.clear()
 
     async def _not_observable(self, begun: Begun, why: str) -> None:
-        # The serial path does not know recovery.
+        # The serial path does not import recovery.
         from loopwright.services.orchestrator.recovery import not_observable
 
         self._silent.add(begun.assignment.subject_id)
@@ -202,7 +202,7 @@ class Controller:
         return Ended(ending=Ending.TERMINAL, merged=tuple(self._merged))
 
     def _blocked(self, why: str) -> Ended:
-        """Record what blocks the controller, and end; it may end only when that is in `state.json`."""
+        """Record what blocks the controller, and end; it may end only after that is in `state.json`."""
         desk = self.desk
         desk.writer.edit_state(edits.controller_error(" ".join(why.split())))
         state = desk.plane.state()

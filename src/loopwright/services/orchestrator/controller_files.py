@@ -1,4 +1,7 @@
-"""The only writer of the controller. It refuses every file that a role owns: the controller does no role's work."""
+"""The only writer of the controller.
+
+It refuses every file that a role owns: the controller does no role's work.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +29,7 @@ class ControllerFiles:
     failpoint: Failpoint = no_failpoint
 
     def edit_state(self, change: Callable[[JsonEdits], None]) -> None:
-        """Change single values of `state.json` as it is now, and leave every other byte as it is."""
+        """Change single values of the current `state.json`, and keep every other byte."""
         path = self.root / STATE
         before = path.read_bytes()
         edits = JsonEdits(before)
@@ -70,7 +73,7 @@ class ControllerFiles:
         return sorted(f"{FOLDER}/{name}" for name in made)
 
     def preserve_request(self, live: Path, update: Path, round_id: str) -> None:
-        """Copy the planner's request as it is into the worktree of the update that it asks for."""
+        """Copy the planner's request unchanged into the worktree of the update that it requests."""
         path = round_file("roadmap_update_request", round_id)
         place = update / path
         place.parent.mkdir(parents=True, exist_ok=True)

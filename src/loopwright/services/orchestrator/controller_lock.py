@@ -12,7 +12,7 @@ from loopwright.services.homes.context import called_as
 
 @asynccontextmanager
 async def controlling(branches: RoundBranches) -> AsyncIterator[None]:
-    """Be the controller of a repository, or refuse while another process is; a killed one is none any more."""
+    """Be the controller of a repository, or refuse while another process is; a killed process does not count."""
     lock = await branches.lock()
     if not lock.acquire({"pid": os.getpid(), "command": called_as()}):
         other = lock.holder() or {}

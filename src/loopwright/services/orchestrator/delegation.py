@@ -1,4 +1,4 @@
-"""Delegating one stage to one role: a plan of one task in a clone of the round's branch, and what came of it."""
+"""Delegate one stage to one role: a plan of one task in a clone of the round's branch, and its result."""
 
 import shlex
 import sys
@@ -34,9 +34,9 @@ from loopwright.services.plans.agent_answers import found_wrong, submitted_for, 
 KIND: Final = STAGE_KIND
 _CHECK_S: Final = 60.0
 _CYCLES: Final = (("plan", "implement", "review"), ("update-roadmap", "update-review"))
-"""Stages that follow each other until one of them leads on."""
+"""Stages that repeat until one of them leads on."""
 _TRIES: Final = 2
-"""The first, and one more with what its check found."""
+"""The first, and one more with the problems that its check found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,43 +66,43 @@ class Assignment:
     branch: str
     worktree_path: str
     began: str
-    """The commit whose role files count: the one that the round began with."""
+    """The commit whose role files count: the start of the round."""
     files: tuple[str, ...]
     lineage: Mapping[str, str]
     check: tuple[str, ...]
     """The arguments of the record check."""
     gates: tuple[GateCommand, ...] = ()
     acceptance: tuple[GateCommand, ...] = ()
-    """More commands that the result of exactly this stage has to pass."""
+    """Further commands that the result of this stage has to pass."""
     told: Mapping[str, str] = field(default_factory=dict)
-    """More of the template's variables: what the review asked for, and the like."""
+    """Further variables of the template, such as the review's requests."""
     retry: Retry | None = None
     revision: str = ""
     """The folder of a new roadmap revision that the planner may write."""
     slices: tuple[PlannedTask, ...] = ()
-    """More tasks that come before this one, which integrates them; empty without a fan-out."""
+    """Further tasks before this one, which integrates them; empty without a fan-out."""
 
     @property
     def source(self) -> str:
-        """What the stage's plans are known by."""
+        """Identifies the stage's plans."""
         return f"{KIND}:{self.subject_id}/{self.stage}"
 
     @property
     def attempt(self) -> int:
-        """Which try this is."""
+        """The number of the try."""
         return self.retry.attempt if self.retry is not None else 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delegated:
-    """What came of a stage."""
+    """The result of a stage."""
 
     plan_id: str
     sha: str | None = None
-    """What its plan landed; None if it has no result that may be used."""
+    """What its plan landed; None if it has no usable result."""
     problem: str = ""
     interrupted: bool = False
-    """Whether the plan rests unfinished: you paused it, or it waits for you or for an account."""
+    """Whether the plan is unfinished: the user paused it, or it waits for the user or for an account."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +137,7 @@ async def begin(desk: Desk, asked: Assignment, held: ExitStack) -> Begun:
 
 
 async def end(desk: Desk, begun: Begun) -> Delegated:
-    """Drive a stage's plan until it rests, and bring its result to the round's branch if the role may have made it."""
+    """Drive a stage's plan until it rests, and move an allowed result to the round's branch."""
     asked = begun.assignment
     rested = await desk.drive(desk.at, begun.submitted.plan, begun.submitter)
     store = desk.at.home.store
@@ -161,7 +161,7 @@ async def end(desk: Desk, begun: Begun) -> Delegated:
 
 
 async def _foreign(desk: Desk, asked: Assignment, plan: Plan, tip: str) -> tuple[str, ...]:
-    """Return what the stage changed without the right to: for its role, or outside of a worker's write scope."""
+    """Return the forbidden changes of a stage: those of another role, or outside a worker's write scope."""
     result = plan.result_sha or tip
     changed = await desk.repository.changed(tip, result)
     found = foreign_to(asked.role, tuple(changed), asked.subject_id, revision=asked.revision)
@@ -178,7 +178,7 @@ async def _foreign(desk: Desk, asked: Assignment, plan: Plan, tip: str) -> tuple
 async def has_result(desk: Desk, subject_id: str, stage: str, tip: str) -> bool:
     """Return whether the tip of a round's branch is what this stage landed, and no other stage came after it.
 
-    A review that writes what it wrote before lands nothing: the tip is still that of the stage before it.
+    A review with unchanged output lands nothing: the tip is still that of the stage before it.
     """
     place = desk.place
 
@@ -196,7 +196,7 @@ async def has_result(desk: Desk, subject_id: str, stage: str, tip: str) -> bool:
 
 
 async def brief(desk: Desk, asked: Assignment, tip: str) -> str:
-    """Return what the role is told: the contract and its prompt as committed when the round began, and the stage."""
+    """Return the role's prompt: the contract and its role file as committed when the round began, and the stage."""
     files = []
     for path in (CONTRACT_FILE, role_file(asked.role)):
         text = await desk.repository.file_at(asked.began, path)
@@ -224,7 +224,7 @@ async def brief(desk: Desk, asked: Assignment, tip: str) -> str:
 
 def record_check(*arguments: str) -> GateCommand:
     """Return the command that checks a stage's files."""
-    # Not from the folder in which it runs: that is the project's, whose modules may have the names of Loopwright's.
+    # Not from its working folder, which is the project's: modules there may have the names of Loopwright's.
     words = (sys.executable, "-P", "-m", MODULE, *arguments)
     return GateCommand(name="records", command=shlex.join(words), timeout_s=_CHECK_S)
 

@@ -1,4 +1,4 @@
-"""Worker fan-out: the slices that a round's plan record authorizes, side by side, and the pass that integrates them."""
+"""Worker fan-out: the slices that a round's plan record authorizes, in parallel, and the pass that integrates them."""
 
 from collections.abc import Mapping
 from dataclasses import replace

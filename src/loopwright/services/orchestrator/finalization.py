@@ -1,4 +1,4 @@
-"""Finalizing a round: its approved closeout, its admissibility, the gates on exactly what will land, and the merge."""
+"""Finalize a round: its approved closeout, the gates on exactly what will land, and the merge."""
 
 import json
 from collections.abc import Sequence
@@ -31,7 +31,10 @@ from loopwright.services.orchestrator.observing import observe
 
 
 async def finalize(desk: Desk, state: ControlState, live: LiveRound) -> bool:
-    """Take a round through its finalisation; return whether it is merged. Every step finds its own work again."""
+    """Take a round through its finalisation; return whether it is merged.
+
+    A repeated step finds its own work.
+    """
     base = await desk.branches.tip(state.base_branch)
     if await _is_archived(desk, base, live):
         return await _merged(desk, state, live)
@@ -91,7 +94,7 @@ def _back(desk: Desk, state: ControlState, live: LiveRound, stage: RoundStage, w
 
 
 async def _is_archived(desk: Desk, base: str, live: LiveRound) -> bool:
-    """Return whether the base branch has the round: a kill between the merge and the state leaves that."""
+    """Return whether the base branch has the round: a kill between the merge and the state update causes that."""
     path = round_file("review_record", live.round_id)
     archived = await desk.repository.file_at(base, path)
     if archived is None or not (desk.plane.root / live.worktree_path / path).is_file():
@@ -117,7 +120,7 @@ async def _merged_before(desk: Desk, base: str) -> tuple[Sequence[str], Sequence
 
 
 async def _same_meaning(desk: Desk, live: LiveRound, base: str) -> None:
-    """Refuse to merge over an active revision that means something else than when the round began."""
+    """Refuse to merge over an active revision with another meaning than when the round began."""
     began = await desk.branches.begin_of(live.round_id)
     was = await bundle_files(desk, began or base)
     if was is None:
@@ -131,7 +134,7 @@ async def _same_meaning(desk: Desk, live: LiveRound, base: str) -> None:
 
 
 async def bundle_files(desk: Desk, sha: str) -> Files | None:
-    """Return the files of the active revision as a commit has them, with the state of now; None if it has not all."""
+    """Return the files of the active revision on a commit, with the current state; None if some are missing."""
     now = desk.plane.files()
     names = [name for name in now if name != "state.json"]
     found = await desk.repository.files_at(sha, [f"{FOLDER}/{name}" for name in names])
@@ -187,7 +190,7 @@ async def _close(desk: Desk, live: LiveRound, review: ReviewRecord, base: str, *
 
 
 async def squashed(desk: Desk, tip: str, base: str, subject: str, trailers: dict[str, str]) -> str:
-    """Return the one commit on the base that has a branch's tree, and says which commit each stage landed."""
+    """Return the single commit on the base with a branch's tree, and the commit that each stage landed."""
     ends = await desk.repository.ends()
     tree = await ends.joined(base, tip)
     stages = [
@@ -202,7 +205,7 @@ async def squashed(desk: Desk, tip: str, base: str, subject: str, trailers: dict
 
 
 async def passes(desk: Desk, sha: str) -> str:
-    """Run the project's gates on a commit, unless that is known; return what failed, empty if everything passed."""
+    """Run the project's gates on a commit, unless the result is known; return what failed, empty if all passed."""
     if not desk.settings.gates:
         return ""
     work = PlannedWork(title="gates", tasks=(), sha256="")
@@ -212,13 +215,13 @@ async def passes(desk: Desk, sha: str) -> str:
 
 
 async def move_base(desk: Desk, sha: str, base: str) -> bool:
-    """Move the base branch, with the checkout that has it; the state there is the controller's and may be changed."""
+    """Move the base branch, with its checkout; only the controller's state there may have changes."""
     ends = await desk.repository.ends()
     return await ends.move(desk.base_branch, new=sha, old=base, leave=(manifest.STATE,))
 
 
 async def _merged(desk: Desk, state: ControlState, live: LiveRound) -> bool:
-    """Take a merged round out of the state, and begin the roadmap update that its review asks for."""
+    """Remove a merged round from the state, and begin the roadmap update that its review requests."""
     plane = desk.plane
     review = plane.record(ReviewRecord, round_file("review_record", live.round_id))
     if not review.is_semantic and not plane.has(round_file("closeout_record", live.round_id)):
@@ -237,7 +240,7 @@ async def _merged(desk: Desk, state: ControlState, live: LiveRound) -> bool:
 
 
 def new_update(state: ControlState, round_id: str, trigger: str) -> RoadmapUpdate:
-    """Return the record of a roadmap update that begins."""
+    """Return the record of a new roadmap update."""
     name, _, number = state.roadmap_revision.rpartition("-")
     return RoadmapUpdate(
         schema_version="roadmap-update-v1",

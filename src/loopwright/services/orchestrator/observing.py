@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """The records of a round as far as they are valid, and what is wrong with those of one stage."""
+    """The valid records of a round, and the problems of one stage's records."""
 
     problems: tuple[str, ...]
     """What is missing or wrong in the files of the stage; empty if they prove it."""
@@ -31,12 +31,12 @@ class Observed:
     plan: RoundPlan | None = None
     review: ReviewRecord | None = None
     has_bad_review: bool = False
-    """Whether there is a review record that is not valid."""
+    """Whether there is an invalid review record."""
     requests_update: bool = False
 
 
 def observe(root: Path, stage: RoundStage, round_id: str, state: ControlState, view: RoadmapView) -> Observed:
-    """Look at the files of a round below a root: its worktree while it is live."""
+    """Read the files of a round below a root: its worktree while it is live."""
     plane = ControlPlane(root=root)
     problems: list[str] = []
     selection = _read(plane, Selection, round_file("selection_record", round_id), problems)

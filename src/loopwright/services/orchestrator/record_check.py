@@ -1,6 +1,7 @@
-"""The check that the files of a stage have to pass: `python -m loopwright.services.orchestrator.record_check STAGE …`.
+"""The check of a stage's files: `python -m loopwright.services.orchestrator.record_check STAGE …`.
 
-It runs in the tree that is judged. The arguments are the stage, the round, and the roadmap's id, revision and folder.
+It runs in the tree that is checked. The arguments are the stage, the round, and the roadmap's id, revision
+and folder.
 """
 
 import sys
@@ -17,7 +18,7 @@ MODULE: Final = "loopwright.services.orchestrator.record_check"
 UPDATE_CHECK: Final = "update"
 """Instead of a stage: the arguments name a new revision, which has to be valid, and the update."""
 FILE: Final = "file"
-"""Instead of a stage: the file that the last argument names has to be there."""
+"""Instead of a stage: the file that the last argument names has to exist."""
 
 
 def main(arguments: list[str]) -> int:
@@ -62,7 +63,7 @@ def _problems(
         return (str(wrong),)
     seen = observe(Path(), stage, round_id, state, view)
     if stage is RoundStage.PLAN and seen.requests_update:
-        # A request stands instead of the three files; with one of them it would be half a plan.
+        # A request replaces the three files; with one of them it would be half a plan.
         return ("there is a request and a plan: write one of them",) if seen.has_some else ()
     return seen.problems
 

@@ -1,4 +1,4 @@
-"""Recovery: the ladder of the contract, read on its exit alone. It needs no healing to be switched on."""
+"""Recovery: the ladder of the contract, imported only on its exit. It does not need `auto_heal`."""
 
 from contextlib import ExitStack
 from dataclasses import replace
@@ -29,7 +29,7 @@ from loopwright.services.orchestrator.round_work import Interrupted, RoundWork, 
 
 
 async def recover(work: RoundWork, state: ControlState, view: RoadmapView, round_id: str) -> None:
-    """Take the lowest rung that is left; raise `ControlError` with the blockage when there is none."""
+    """Take the lowest step that is left; raise `ControlError` with the blocker if there is none."""
     if not round_id:
         _recover_controller(work, state)
         return
@@ -79,7 +79,7 @@ async def recover(work: RoundWork, state: ControlState, view: RoadmapView, round
                 edits.both(edits.retry(with_retry(state.retry, again)), edits.round_error(round_id, None))
             )
         case Rung.STEP_BACK:
-            # Only over `blocked` does the table lead to whatever stage the files prove.
+            # The table leads to the proven stage only through `blocked`.
             desk.writer.edit_state(
                 edits.both(
                     edits.round_to(round_id, RoundStage.BLOCKED),
@@ -91,7 +91,7 @@ async def recover(work: RoundWork, state: ControlState, view: RoadmapView, round
 
 
 def _recover_controller(work: RoundWork, state: ControlState) -> None:
-    """Clear an error or a stage that may be stale; what still holds is found again, and then it blocks."""
+    """Clear an error or a stage that may be stale; a real problem is found again, and then it blocks."""
     errors = state.errors
     key = (
         "; ".join(f"{name}: {text}" for name, text in sorted(errors.items())) or state.controller_stage.value
@@ -136,9 +136,9 @@ async def _unblock(work: RoundWork, state: ControlState, view: RoadmapView, live
 
 
 async def not_observable(work: RoundWork, asked: Assignment, why: str) -> None:
-    """Record that a live stage shows nothing, and ask the investigator beside it; its agent is not interrupted.
+    """Record that a live stage shows no activity, and run the investigator in parallel; its agent is not interrupted.
 
-    The diagnosis comes to the round's branch only if the stage ends without a result.
+    The diagnosis goes to the round's branch only if the stage ends without a result.
     """
     desk, state = work.desk, work.desk.plane.state()
     live = next((one for one in state.active_rounds if one.round_id == asked.subject_id), None)
@@ -153,12 +153,12 @@ async def not_observable(work: RoundWork, asked: Assignment, why: str) -> None:
         desk.plane.root / live.worktree_path, live.stage, live.round_id, state, view_of(desk.plane.bundle())
     )
     with ExitStack() as held:
-        # Who drives the stage drives this plan too.
+        # The process that drives the stage drives this plan too.
         await begin(desk, await _asked(work, state, live, found), held)
 
 
 async def settle(work: RoundWork, round_id: str) -> None:
-    """End the investigation of a stage that spoke again and left its result."""
+    """End the investigation of a stage that became active again and left its result."""
     state = work.desk.plane.state()
     live = next((one for one in state.active_rounds if one.round_id == round_id), None)
     plan = await _investigation_plan(work, state, live) if live and not live.resume_error else None
@@ -167,7 +167,7 @@ async def settle(work: RoundWork, round_id: str) -> None:
 
 
 async def _is_investigated(work: RoundWork, state: ControlState, live: LiveRound) -> bool:
-    """Return whether the investigator looked at this try, or cannot: its prompt was not there when the round began."""
+    """Return whether the investigator diagnosed this try, or cannot: its prompt did not exist when the round began."""
     desk = work.desk
     began = await work.began(live.round_id, live.branch, state.base_branch)
     if await desk.repository.file_at(began, role_file(RoundRole.INVESTIGATOR)) is None:
@@ -200,7 +200,7 @@ def _investigation(state: ControlState, live: LiveRound) -> str:
 
 
 async def _investigate(work: RoundWork, state: ControlState, live: LiveRound, found: Observed) -> None:
-    """Ask the investigator for a diagnosis, or wait for the one that was asked; the role that is tried next gets it."""
+    """Request a diagnosis from the investigator, or wait for a requested one; the next role gets it."""
     desk = work.desk
     asked = await _asked(work, state, live, found)
     plan = await _investigation_plan(work, state, live)
@@ -235,7 +235,7 @@ async def _asked(work: RoundWork, state: ControlState, live: LiveRound, found: O
 
 
 def _block(work: RoundWork, state: ControlState, live: LiveRound) -> None:
-    """Stop with the precise blockage; running the folder again starts the ladder over."""
+    """Stop with the exact blocker; running the folder again restarts the ladder."""
     retry = state.retry_of(live.round_id)
     tried = f" after {retry.attempt} tries" if retry is not None else ""
     why = f"{live.round_id} cannot leave {live.stage}{tried}: {live.resume_error or (retry and retry.reason)}"

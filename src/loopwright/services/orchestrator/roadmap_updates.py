@@ -1,6 +1,6 @@
-"""Changing what a roadmap means: the planner writes a new revision, the reviewer approves it, and then it is active.
+"""Change the meaning of a roadmap: the planner writes a new revision, the reviewer approves it, and it becomes active.
 
-Loaded only when a review or the planner asks for it. Nothing else is delegated until it has ended.
+Loaded only if a review or the planner requests it. Nothing else is delegated until it has ended.
 """
 
 import re
@@ -36,12 +36,12 @@ from loopwright.services.orchestrator.record_check import FILE, UPDATE_CHECK
 from loopwright.services.orchestrator.round_work import Interrupted, RoundWork, live_round
 
 REJECTIONS: Final = 3
-"""After so many rejections an update is blocked."""
+"""After this many rejections an update is blocked."""
 _DECISION: Final = re.compile(r"^#+ Decision\s+\**(APPROVED|REJECTED:.*?)\**\s*$", re.MULTILINE)
 
 
 async def advance(work: RoundWork, state: ControlState, round_id: str) -> None:
-    """Begin the update that a planner asks for, or take the next step of the one that is active."""
+    """Begin the update that a planner requests, or take the next step of the active one."""
     work.desk.plane.text(manifest.ADVANCED[0])
     update = state.roadmap_update
     if update is None:
@@ -70,7 +70,7 @@ def _subject(update: RoadmapUpdate) -> str:
 
 
 async def _requested(work: RoundWork, state: ControlState, round_id: str) -> None:
-    """Keep the planner's request as evidence, and drop the round that selected nothing."""
+    """Keep the planner's request as evidence, and drop the round without a selection."""
     desk, live = work.desk, live_round(state, round_id)
     update = new_update(state, round_id, "planner-request")
     await desk.branches.keep(live.worktree_path, f"Keep what the worktree of {round_id} holds")
@@ -149,7 +149,7 @@ def reject(work: RoundWork, update: RoadmapUpdate, why: str) -> None:
 
 
 def _recover(work: RoundWork, update: RoadmapUpdate) -> None:
-    """Author a blocked update again, once for each time that you run the folder."""
+    """Author a blocked update again, once for each run of the folder."""
     if not work.clear_once(update.resume_error or ""):
         raise ControlError(update.resume_error or "the roadmap update is blocked")
     work.desk.writer.edit_state(
@@ -184,7 +184,7 @@ def _try_again(work: RoundWork, state: ControlState, update: RoadmapUpdate) -> N
 
 
 async def _delegated(work: RoundWork, state: ControlState, asked: Assignment, update: RoadmapUpdate) -> bool:
-    """Delegate a step of an update, unless its result is there; return whether it is."""
+    """Delegate a step of an update, unless its result exists; return whether it does."""
     desk = work.desk
     asked = replace(
         asked, began=await desk.branches.begin_of(_subject(update)), retry=state.retry_of(_subject(update))

@@ -1,4 +1,4 @@
-"""What rounds did, in the event log of the home: each change of `state.json` once, also after a kill."""
+"""Record rounds in the event log of the home: each change of `state.json` once, also after a kill."""
 
 from loopwright.core.orchestrator.history import EVENTS, differences, reading
 from loopwright.core.orchestrator.manifest import FOLDER
@@ -11,7 +11,7 @@ from loopwright.services.orchestrator.delegation import Desk
 
 
 async def record_changes(desk: Desk, state: ControlState) -> None:
-    """Append what changed since the newest of these events, which says what was read then."""
+    """Append the changes since the newest of these events, which contains the last reading."""
     project = desk.project_id
 
     def work(tx: Tx) -> None:

@@ -1,4 +1,4 @@
-"""The work on live rounds that the serial path and its exits share: looking, assigning, delegating, retrying."""
+"""The work on live rounds that the serial path and its exits share: reading, assigning, delegating, retrying."""
 
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -32,7 +32,7 @@ _FILES: Final[Mapping[RoundStage, tuple[str, ...]]] = {
 
 
 class Interrupted(Exception):
-    """A stage's plan rests unfinished; carries its id."""
+    """A stage's plan is unfinished; carries its id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,16 +46,16 @@ class Now:
 
 
 class RoundWork:
-    """What is done with live rounds."""
+    """The operations on live rounds."""
 
     def __init__(self, desk: Desk, lost: Lost) -> None:
-        """Take a desk, and what to do about stages that fall silent; everything else is in the files."""
+        """Use this desk, and this action for silent stages; all state is in the files."""
         self.desk = desk
         self._lost = lost
         self.diagnosed: set[str] = set()
-        """The plans of investigators whose diagnosis was brought to its round."""
+        """The plans of investigators whose diagnosis is already in its round."""
         self._cleared: set[str] = set()
-        """Errors that were cleared here once: one that comes back is a blockage."""
+        """Errors that were cleared here once: an error that returns blocks."""
 
     async def look(
         self, state: ControlState, view: RoadmapView, live: LiveRound
@@ -108,14 +108,14 @@ class RoundWork:
             self.desk.writer.edit_state(edits.round_error(round_id, problem or None))
 
     async def _left(self, round_id: str) -> str:
-        """Return what the roadmap of now has against a result that passed its check in the round's own tree."""
+        """Return the objections of the current roadmap to a result that passed its check in the round's own tree."""
         state = self.desk.plane.state()
         view = view_of(self.desk.plane.bundle())
         found, _ = await self.look(state, view, live_round(state, round_id))
         return "" if found.requests_update else "; ".join(found.problems)
 
     async def assignment(self, now: Now, round_id: str) -> Assignment:
-        """Return what the role of a round's stage is asked to do."""
+        """Return the assignment for the role of a round's stage."""
         desk, state = self.desk, now.state
         live, seen = live_round(state, round_id), now.observed[round_id]
         stage, retry = live.stage, state.retry_of(round_id)
@@ -162,7 +162,7 @@ class RoundWork:
         )
 
     async def began(self, round_id: str, branch: str, base_branch: str) -> str:
-        """Return the commit that a round began with; one that another controller began, where it left the base."""
+        """Return the start commit of a round; for a round of another controller, its merge base."""
         branches = self.desk.branches
         known = await branches.begin_of(round_id)
         if not known:
@@ -171,7 +171,7 @@ class RoundWork:
         return known
 
     def clear_once(self, key: str) -> bool:
-        """Return whether an error may be cleared: a second time it is still there, so it holds."""
+        """Return whether an error may be cleared: the second time it is a real one."""
         is_new = key not in self._cleared
         self._cleared.add(key)
         return is_new

@@ -1,4 +1,4 @@
-"""Run an orchestrator folder in rounds: what is checked before it begins, and the controller that drives it."""
+"""Run an orchestrator folder in rounds: the checks before it begins, and the controller that drives it."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class RoundsEnded:
 
     ended: Ended
     is_gated: bool
-    """Whether the project has checks that everything passed."""
+    """Whether the project has checks and all passed."""
 
 
 async def run_rounds(
@@ -52,7 +52,7 @@ async def run_rounds(
     drive: Drive,
     begun: Callable[[], Awaitable[None]] | None = None,
 ) -> RoundsEnded:
-    """Drive an orchestrator folder until its roadmap is done, or something needs you.
+    """Drive an orchestrator folder until its roadmap is done, or something needs the user.
 
     `begun` is called as soon as this process is its controller.
     """
@@ -86,7 +86,7 @@ async def run_rounds(
     check_review(settings)
     check_accounts(settings, who_works(settings))
     check_sandbox(settings)
-    # A roadmap that cannot be read brings no checks: the controller records why, and begins nothing.
+    # An unreadable roadmap has no checks: the controller records why, and begins nothing.
     if work is not None and not settings.gates and not settings.values.allow_unverified:
         raise Refused(
             "nothing would check the rounds: the project has no gates, and verification.md has no baseline command",
@@ -120,7 +120,7 @@ async def run_rounds(
 
 
 def _work(plane: ControlPlane) -> PlannedWork | None:
-    """Return the roadmap as a plan, for the checks that it brings; None if the controller has to report it."""
+    """Return the roadmap as a plan, for its checks; None if the controller has to report it."""
     try:
         files = plane.files()
         if is_template(files):

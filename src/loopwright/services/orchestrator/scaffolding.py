@@ -38,11 +38,11 @@ _IGNORED: Final = f"{manifest.WORKTREES}/"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alignment:
-    """What you decided before a roadmap is written."""
+    """The decisions before a roadmap is written."""
 
     goal: str
     milestones: tuple[str, ...] = ()
-    """One after the other; empty for one milestone that is the goal."""
+    """In order; empty for one milestone with the goal."""
     out_of_scope: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     """Commands that have to pass before and after every round."""
@@ -58,7 +58,7 @@ class Scaffolded:
 
 
 async def scaffold(asked: Alignment) -> Scaffolded:
-    """Write the folder, or the next roadmap of one that is finished; refuse to touch one that is not."""
+    """Write the folder, or the next roadmap of a finished one; refuse to change an unfinished one."""
     place = needed_place()
     root = place.root
     with glance_at(root) as repository:
@@ -88,7 +88,7 @@ def _written(asked: Alignment, root: Path, branch: str) -> Scaffolded:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         write_atomically(root / path, text)
     made |= _ignored(root)
-    plane.bundle()  # what was written is valid, or this raises
+    plane.bundle()  # the written files are valid, or this raises
     return Scaffolded(roadmap_id=roadmap, files=tuple(sorted(made)), base_branch=branch)
 
 

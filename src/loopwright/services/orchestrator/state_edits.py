@@ -1,4 +1,4 @@
-"""Changes to `state.json`, each for `ControllerFiles.edit_state`; a stage moves only along its table."""
+"""Changes of `state.json`, each for `ControllerFiles.edit_state`; a stage moves only along its table."""
 
 from collections.abc import Callable
 
@@ -68,7 +68,7 @@ def add_round(live: LiveRound) -> Change:
 
 
 def drop_round(round_id: str) -> Change:
-    """Remove a live round; the others keep everything that they have."""
+    """Remove a live round; the others are unchanged."""
 
     def change(edits: JsonEdits) -> None:
         left = [one for one in plain(edits.document, "active_rounds", []) if one.get("round_id") != round_id]
@@ -89,7 +89,7 @@ def controller_error(error: str | None) -> Change:
 
 
 def all_errors_cleared(edits: JsonEdits) -> None:
-    """Clear the controller's errors: what still holds is found again."""
+    """Clear the controller's errors: real problems are found again."""
     edits.put(edits.document, "resume_errors", {})
 
 

@@ -1,6 +1,6 @@
-"""Watching live stages: one whose observations stay the same is in trouble, and its agent is left alone.
+"""Watch live stages: a stage whose observations stay the same is in trouble, and its agent is left running.
 
-An observation is the last sign of life that the keeper saw: output, processor time, or a changed file.
+An observation is the last activity that the keeper saw: output, processor time, or a changed file.
 """
 
 import asyncio
@@ -17,12 +17,12 @@ from loopwright.services.driving.driver import world_of
 from loopwright.services.orchestrator.delegation import Begun, Desk
 
 _EVERY_S: Final = 600.0
-"""How often to observe where no agent is ended for being idle."""
+"""How often to observe if no agent is ended for being idle."""
 _SHARE: Final = 5
-"""So many observations fit into the time after which a silent agent is ended: three of them end before that."""
+"""How many observations fit into the time after which a silent agent is ended: three of them come before that."""
 
 Lost = Callable[[Begun, str], Awaitable[None]]
-"""What to do about a stage that is not observable, with the words for it."""
+"""The action for a stage that is not observable, with its description."""
 
 
 @asynccontextmanager
@@ -55,7 +55,7 @@ async def _watch(desk: Desk, begun: Sequence[Begun], lost: Lost) -> None:
 
 
 async def _sign(desk: Desk, plan_id: str) -> str:
-    """Return the newest signs of the agents of a plan; empty where none works."""
+    """Return the newest activity of a plan's agents; empty if none works."""
     home = desk.at.home
 
     def load(tx: Tx) -> list[str]:

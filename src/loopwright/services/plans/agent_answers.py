@@ -1,7 +1,7 @@
-"""Asking an agent something that it answers: a plan of one task, whose agent changes nothing.
+"""Ask an agent for an answer: a plan of one task, whose agent changes nothing.
 
-So all that holds for work holds for it: it outlives a kill, waits for its account, keeps to the budget and is
-recorded, and what it says is judged by a check of the harness.
+So all rules for work apply: it survives a kill, waits for its account, keeps to the budget, is recorded, and
+one of Loopwright's own checks judges the answer.
 """
 
 import shlex
@@ -24,11 +24,11 @@ from loopwright.services.homes.context import Place, actor
 from loopwright.services.homes.session import Session
 from loopwright.services.preflight.checks import check_costs
 
-# Why an answer could not be used: what its check found, where a person can read it at once.
+# Why an answer could not be used: the findings of its check, where the user sees them at once.
 
 
 def found_wrong(tx: Tx, plan_id: str) -> tuple[str, ...]:
-    """Return what the check found in the last answer that was judged, each problem on its line."""
+    """Return the findings of the check in the last judged answer, each problem on its line."""
     for one in tx.find(Attempt, plan_id=plan_id, order_by=("-n",)):
         record = tx.get(VerdictRecord, one.verdict_id) if one.verdict_id else None
         bad = [each for each in record.verdict.commands if each.refused] if record else []
@@ -46,7 +46,7 @@ _OF_NO_USE = frozenset(ENDED_PLAN - {PlanState.VERIFIED})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Who:
-    """The agent that is asked."""
+    """The agent that answers."""
 
     agent: str
     model: str | None
@@ -56,19 +56,19 @@ class Who:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Something to be answered."""
+    """A question to an agent."""
 
     key: str
     title: str
     text: str
-    """What the agent is told."""
+    """The agent's prompt."""
     answering: Answering
     check: str
     """The name of the check that the answer has to pass."""
     arguments: tuple[str, ...]
-    """The module that is this check, and its arguments; the file of the answer comes last."""
+    """The module of that check, and its arguments; the file of the answer comes last."""
     source: str
-    """The same question continues with the same plan."""
+    """The same question continues the same plan."""
     new: bool = False
     made_for: str = ""
     """The plan that the answer is for; empty if none is known yet."""
@@ -80,22 +80,22 @@ class Answered:
 
     plan_id: str
     text: str | None
-    """The answer; None when there is none that could be used."""
+    """The answer; None if there is no usable one."""
     rested: Rested
-    """How the plan that asked for it ended."""
+    """How the question's plan ended."""
     problems: tuple[str, ...] = ()
-    """What the check found in the last answer, where there is none that could be used."""
+    """The check's findings about the last answer, if there is no usable one."""
 
 
 def who(settings: Settings, agent: str | None, model: str | None, *, fallback: bool) -> Who:
-    """Return who is asked: who was named, else who works."""
+    """Return the agent that answers: the named one, else the working agent."""
     works = settings.policy()
     name = agent or works.agent
     return Who(agent=name, model=model or (works.model if name == works.agent else None), fallback=fallback)
 
 
 async def ask(at: Session, place: Place, base: Base, asked: Asked, by: Who, drive: Drive) -> Answered:
-    """Have it answered, or take the answer that there is."""
+    """Get an answer, or use the existing one."""
     submission = Submission(
         root=place.root,
         subfolder=place.subfolder,
@@ -128,7 +128,7 @@ async def ask(at: Session, place: Place, base: Base, asked: Asked, by: Who, driv
 
 
 async def submitted_for(at: Session, submission: Submission, *, again: bool = True) -> Submitted:
-    """Submit a plan that asks an agent something, or resume it; with `again`, one that ended without a result too."""
+    """Submit a plan that asks an agent something, or resume it; with `again`, also one that ended without a result."""
     store = at.home.store
     submitted = await store.transact("submit", lambda tx: submit(tx, new_id, submission))
     if again and not submitted.created and submitted.plan.status in _OF_NO_USE:
@@ -142,7 +142,7 @@ async def submitted_for(at: Session, submission: Submission, *, again: bool = Tr
 
 
 def _work(asked: Asked) -> PlannedWork:
-    # Not from the folder in which it runs: that is the project's, whose modules may have the names of Loopwright's.
+    # Not from its working folder, which is the project's: modules there may have the names of Loopwright's.
     words = (sys.executable, "-P", "-m", *asked.arguments, asked.answering.file)
     task = PlannedTask(
         key=asked.key,

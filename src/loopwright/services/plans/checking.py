@@ -1,4 +1,4 @@
-"""Everything that can be known about a plan before any money is spent."""
+"""Collect everything that can be known about a plan before any cost."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -63,13 +63,13 @@ class RunOnBase(Enum):
 
     NOTHING = 0
     GATES = 1
-    """Only the project's own: you may not have read the commands of the plan yet."""
+    """Only the project's own: the user may not have read the plan's commands yet."""
     ALL = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanReport:
-    """What is known about a plan that can be read."""
+    """What is known about a readable plan."""
 
     path: Path
     work: PlannedWork
@@ -78,15 +78,15 @@ class PlanReport:
     """The tasks that are neither done nor skipped."""
     critical_path: tuple[str, ...]
     width: int
-    """How many tasks can be worked on at once."""
+    """How many tasks can run at once."""
     agents: tuple[FoundAgent, ...]
     notes: tuple[str, ...]
     against: tuple[str, ...]
-    """Why a run refuses it, unless a person says why it is to run."""
+    """Why a run refuses it, unless the user gives a reason."""
     proposals: Mapping[str, str]
     """By task: a held-out check for those that have none."""
     base: BaseRun | None
-    """How its checks end on the base commit; None when nothing was run."""
+    """How its checks end on the base commit; None if nothing ran."""
 
     @property
     def without_acceptance(self) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ class PlanReport:
 
     @property
     def unchecked(self) -> tuple[str, ...]:
-        """The tasks that nothing at all would check."""
+        """The tasks that nothing would check."""
         return () if self.settings.gates else self.without_acceptance
 
     @property
@@ -112,7 +112,7 @@ async def examine(
     settings_file: Path | None = None,
     tell: Tell = unheard,
 ) -> PlanReport:
-    """Read a plan and find out what running it would mean; raise if it cannot be read or could never run."""
+    """Read a plan and find out what running it would mean; raise if it is unreadable or could never run."""
     source, work = read_plan(path, kind)
     known = evaluate(work, str(path), despite=_ONLY_CHECKED)
     place = here(path)
@@ -166,7 +166,7 @@ async def examine(
 
 
 async def estimated(report: PlanReport) -> str:
-    """Return what a plan will probably take, from what the project's plans took before."""
+    """Return the probable time and cost of a plan, from the project's earlier plans."""
     place = here()
     return await estimate(
         report.settings,
@@ -178,7 +178,7 @@ async def estimated(report: PlanReport) -> str:
 
 
 def widest(edges: graph.Edges) -> int:
-    """Return how many tasks can be worked on at once when each starts as soon as its dependencies allow."""
+    """Return how many tasks can run at once if each starts as soon as its dependencies allow."""
     level: dict[str, int] = {}
     for node in graph.topological(edges):
         level[node] = 1 + max((level[dep] for dep in edges[node]), default=0)
@@ -210,7 +210,7 @@ async def _found(
 
 
 def _beside(plan: Path) -> ProjectSettings:
-    """Return the settings that count once there is a repository: those of this folder, else those beside the plan."""
+    """Return the settings that apply once there is a repository: those of this folder, else those beside the plan."""
     found = project_text(current_folder())
     return ProjectSettings(text=found if found is not None else project_text(plan.resolve().parent))
 
@@ -222,7 +222,7 @@ async def _about_documents(
         try:
             start = await repository.base()
         except NotARepository:
-            return ()  # said before
+            return ()  # already reported
         copied = settings.policy().copy_files
         about = (repository, start.sha, place, plan, work, copied)
         return (*(await with_specs(*about))[1], *(await with_documents(*about))[1])
@@ -236,7 +236,7 @@ async def _check_start(settings: Settings, place: Place, path: Path, work: Plann
         try:
             start = await repository.base()
         except NotARepository:
-            return  # said before
+            return  # already reported
         await check_finish(settings, repository, start)
         await check_held_out(repository, start, place, path, work, settings.policy().copy_files)
 
@@ -250,10 +250,10 @@ async def _around(
             try:
                 start = await repository.base()
             except NotARepository:
-                return None, ()  # said before
+                return None, ()  # already reported
             about = (repository, start.sha, place, settings, work)
             seen = await seen_around(*about, home.store if home else None)
-            # What is plain to see without running anything is said once.
+            # Problems that are visible without running anything are reported once.
             if run is RunOnBase.NOTHING or any(one.weight in OVERRIDABLE for one in seen):
                 return None, seen
             base = await checked_on_base(*about, tell, trusted=run is RunOnBase.ALL)

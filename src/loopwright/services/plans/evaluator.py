@@ -1,4 +1,4 @@
-"""Having a plan looked at by an agent before anything of it runs, where the settings ask for that."""
+"""Have an agent evaluate a plan before it runs, if the settings require it."""
 
 from pathlib import Path
 from typing import Final
@@ -42,13 +42,13 @@ def wanted(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
 
 
 def is_configured(settings: Settings) -> bool:
-    """Return whether an agent evaluates tracks: one is named, or plans are evaluated anyway."""
+    """Return whether an agent evaluates tracks: one is configured, or plans are evaluated anyway."""
     evaluator = settings.values.evaluator
     return evaluator.mode != "off" or evaluator.agent is not None
 
 
 def execution_evaluation(settings: Settings, work: PlannedWork) -> ExecutionEvaluation | None:
-    """Return who evaluates what a track makes; None for other work, and where no evaluator is configured."""
+    """Return the evaluator of a track's result; None for other work, and if no evaluator is configured."""
     if work.track is None or not is_configured(settings):
         return None
     by = who(settings, settings.values.evaluator.agent, settings.values.evaluator.model, fallback=False)
@@ -57,7 +57,7 @@ def execution_evaluation(settings: Settings, work: PlannedWork) -> ExecutionEval
 
 
 def check_evaluator(settings: Settings) -> None:
-    """Refuse an evaluator that could not look at anything, before anything is spent."""
+    """Refuse an evaluator that could not work, before any cost."""
     evaluator = settings.values.evaluator
     if evaluator.agent is not None:
         check_named(settings, "evaluator.agent", evaluator.agent, evaluator.model)
@@ -66,7 +66,7 @@ def check_evaluator(settings: Settings) -> None:
 async def judged(
     at: Session, place: Place, base: Base, work: PlannedWork, drive: Drive, *, name: str, goal: str = ""
 ) -> Judgement | None:
-    """Have an agent evaluate a plan, or take its judgement of exactly this plan; None if no answer could be used."""
+    """Have an agent evaluate a plan, or use its judgement of exactly this plan; None without a usable answer."""
     settings = at.settings
     evaluator = settings.values.evaluator
     by = who(settings, evaluator.agent, evaluator.model, fallback=False)
@@ -95,9 +95,9 @@ async def judged(
 async def evaluated(
     at: Session, place: Place, base: Base, work: PlannedWork, known: Evaluation, drive: Drive, *, name: str
 ) -> Evaluation:
-    """Complete an evaluation with an agent's judgement, if the settings ask for one; raise if the plan may not run.
+    """Add an agent's judgement to an evaluation, if the settings require one; raise if the plan may not run.
 
-    With a person's reason to run the plan, no agent is asked.
+    If the user gave a reason to run the plan, no agent is asked.
     """
     why = wanted(at.settings, work)
     if is_left_unevaluated(at.settings, work):
@@ -114,7 +114,7 @@ UNEVALUATED: Final = "it has no evaluation: a track is evaluated before it runs,
 
 
 def unevaluated_notes(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
-    """Return what to say about a track that runs although nothing evaluated its plan."""
+    """Return a note about a track that runs although nothing evaluated its plan."""
     track = work.track
     if track is None or track.has_loop or work.evaluated or is_configured(settings):
         return ()

@@ -1,4 +1,4 @@
-"""A plan for a goal as a conductor track: read like any track, and written with the evaluation that it has."""
+"""A plan for a goal as a conductor track: read like any track, and written with its evaluation."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,7 +41,7 @@ class Unplanned:
 
 
 def unplanned_track(path: Path) -> Unplanned | None:
-    """Return the track in a folder whose plan is missing or has nothing but headings."""
+    """Return the track in a folder whose plan is missing or contains only headings."""
     spec, plan = path / SPEC, path / PLAN
     if not (path / METADATA).is_file() or not spec.is_file():
         return None
@@ -61,7 +61,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def as_track(planning: Planning, work: PlannedWork, known: Path | None = None) -> PlannedWork:
-    """Return a plan as a run will read it from its track; a track that is `known` keeps its specification."""
+    """Return a plan as a run will read it from its track; a `known` track keeps its specification."""
     content = {name: text.encode() for name, text in planned_files(planning, work).items()}
     if known is not None:
         content[SPEC] = (known / SPEC).read_bytes()
@@ -82,7 +82,7 @@ def write_track(folder: Path, planning: Planning, work: PlannedWork, judgement: 
 
 
 def write_plan(folder: Path, planning: Planning, work: PlannedWork, judgement: Judgement | None) -> None:
-    """Write the plan of a track that is there, and its step into the metadata; nothing else of it changes."""
+    """Write the plan of an existing track, and its step into the metadata; nothing else of it changes."""
     evaluated = _evaluated(judgement, as_track(planning, work, folder)) if judgement is not None else None
     told = planned((folder / METADATA).read_bytes(), planning, work, evaluated)
     write_whole(folder / PLAN, planned_files(planning, work)[PLAN], hint=_HINT)
@@ -91,9 +91,10 @@ def write_plan(folder: Path, planning: Planning, work: PlannedWork, judgement: J
 
 @contextmanager
 def refusal_written(source: Path, work: PlannedWork, *, is_new: bool = True) -> Iterator[None]:
-    """Write into a track's metadata that its plan was evaluated and refused, where the body finds that.
+    """Record in a track's metadata that its plan was evaluated and refused, if the body finds that.
 
-    What another tool says about the plan stays as it is, and so does the step of a plan that may be under way.
+    Another tool's statements about the plan stay as they are, and so does the step of a plan that may be
+    running.
     """
     try:
         yield

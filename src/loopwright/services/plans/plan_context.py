@@ -1,4 +1,4 @@
-"""Looking up where a plan would run, for its evaluation: files, programs, and what was done here before."""
+"""Collect facts about the place where a plan would run, for its evaluation: files, programs, and earlier work."""
 
 import shutil
 from collections.abc import Sequence
@@ -33,7 +33,10 @@ async def seen_around(
     work: PlannedWork,
     store: Store | None,
 ) -> tuple[Finding, ...]:
-    """Return what is found about a plan in its surroundings; nothing is run. Without a store, nothing was done here."""
+    """Return findings about a plan in its context; nothing runs.
+
+    Without a store, there is no earlier work.
+    """
     files = await _files(repository, sha, place)
     makefile = next((name for name in MAKEFILES if name in files), None)
     gates = work.gates if work.gates is not None else settings.gates
@@ -70,7 +73,7 @@ async def seen_around(
 
 
 def with_base(seen: Sequence[Finding], on_base: Sequence[Finding] | None) -> tuple[Finding, ...]:
-    """Add what is known of the checks on the base, if anything: then nothing older is said of them."""
+    """Add what is known about the checks on the base commit, if anything; it replaces older information."""
     if on_base is None:
         return tuple(seen)
     return (*(one for one in seen if one.check != FAILED_BEFORE), *on_base)
@@ -99,7 +102,7 @@ async def _text(repository: GitRepository, sha: str, place: Place, name: str) ->
 def _before(
     tx: Tx, place: Place, tree: str, work: PlannedWork
 ) -> tuple[dict[str, str], dict[tuple[str, ...], str]]:
-    """Return which commands failed on a tree, the newest word on each, and what plans of the project have done."""
+    """Return which commands failed on a tree, by their newest result, and the finished tasks of the project's plans."""
     projects = tx.find(Project, path=str(place.root), subfolder=place.subfolder, limit=1)
     if not projects:
         return {}, {}

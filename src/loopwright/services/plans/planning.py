@@ -55,11 +55,11 @@ from loopwright.services.plans.spec_check import GATES
 from loopwright.services.preflight.checks import check_accounts, check_named, check_sandbox, who_works
 from loopwright.services.preflight.run_inputs import check_prompts, project_settings
 
-# Telling a goal in words from a path or a command: one that is mistyped must not cost a planner's run.
+# Tell a goal in words from a path or a command: a mistyped one must not cost a planner's run.
 
 _FILES: Final = frozenset({".yaml", ".yml", ".json", ".jsonl", ".md"})
 _SENTENCE: Final = 3
-"""So many words are a goal, and be it that the last one is the name of a file."""
+"""A text with this many words is a goal, even if the last one is the name of a file."""
 _ALIKE: Final = 0.75
 
 
@@ -72,9 +72,9 @@ def is_goal(text: str) -> bool:
 
 
 def check_goal(text: str, commands: Collection[str] = ()) -> None:
-    """Refuse what is not a goal before an agent is asked to plan for it; a single word may be one.
+    """Refuse a text that is not a goal before an agent plans for it; a single word may be one.
 
-    `commands` are what may have been meant instead, each as it is typed; its last word is compared with the goal.
+    `commands` are possible intended commands, each as it is typed; the last word is compared with the goal.
     """
     if is_goal(text):
         return
@@ -108,7 +108,7 @@ def check_goal(text: str, commands: Collection[str] = ()) -> None:
 
 
 _COMPARED = 50
-"""How many earlier plans an estimate looks at."""
+"""How many earlier plans an estimate uses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,13 +118,13 @@ class Planned:
     plan_id: str
     packet_id: str
     path: Path | None
-    """The file of the plan; None if none could be made."""
+    """The file of the plan; None if there is no plan."""
     judgement: Judgement | None = None
-    """What an evaluator said of it; None if none was asked, or if it gave no usable answer."""
+    """An evaluator's judgement; None if there was no evaluation, or no usable answer."""
     rested: Rested | None = None
-    """How the planner's own plan ended; None when the plan file was there before."""
+    """How the planner's own plan ended; None if the plan file already existed."""
     problems: tuple[str, ...] = ()
-    """What is wrong with the last answer, when no plan could be made of any."""
+    """What is wrong with the last answer, if no answer became a plan."""
 
     @property
     def task(self) -> str:
@@ -133,37 +133,39 @@ class Planned:
 
     @property
     def is_objected_to(self) -> bool:
-        """Whether an evaluator says that it must not run."""
+        """Whether an evaluator objects to running it."""
         return self.judgement is not None and bool(self.judgement.blocking)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoalRequest:
-    """A goal that a plan is wanted for."""
+    """A request for a plan for a goal."""
 
     goal: str
-    """Empty for the goal of the packet, or the title of the task that it is about."""
+    """Empty for the goal of the packet, or the title of its task."""
     out: Path | None = None
     """Where to put the plan; None for the folder `plans`, by the first words of the goal."""
     flags: Mapping[str, Any] = field(default_factory=dict)
     """Settings by their keys, above those of the project."""
     own: bool = True
-    """Whether `agent` and `model` among the flags are the planner's. Else they are those of the work, and a plan that
-    was made for this goal before is taken as it is."""
+    """Whether `agent` and `model` among the flags are the planner's.
+
+    If not, they are those of the work, and an existing plan for this goal is used as it is.
+    """
     packet: str | None = None
-    """A packet that there is, to plan from."""
+    """An existing packet to plan from."""
     force: bool = False
-    """Plan again, and replace the file that is there."""
+    """Plan again, and replace the existing file."""
     track: Unplanned | None = None
     """A track that the plan is for; None to plan for the goal alone."""
     made_for: str = ""
-    """The draft that the plan is for: asking again for the same draft continues, and pays nothing twice."""
+    """The draft that the plan is for: another request for the same draft continues, and pays for nothing twice."""
 
 
 async def plan_goal(
     request: GoalRequest, *, tell: Callable[[str], None] = unheard, drive: Drive = drive
 ) -> Planned:
-    """Have a plan made for a goal; it is put where a person can read and edit it."""
+    """Have a plan written for a goal, as a file that the user can read and edit."""
     flags, own, track = request.flags, request.own, request.track
     place = needed_place(track.folder if track is not None else None)
     with glance_at(place.root) as repository:
@@ -171,7 +173,7 @@ async def plan_goal(
         found = await project_settings(repository, base.sha, place)
     settings = settings_for(flags=flags, project_text=found.text)
     secrets = secret_values(environment(), settings.values.environment)
-    # It becomes a title, a prompt and the name of a file.
+    # It becomes a title, a prompt and a file name.
     goal = redacted(packet_facts(place, request.packet, request.goal)[0], secrets)
     tracks = tracks_in(place.root / place.subfolder) if request.out is None else None
     target = request.out or _target(place, tracks, goal)
@@ -258,7 +260,7 @@ async def plan_goal(
 
 
 def _target(place: Place, tracks: Path | None, goal: str) -> Path:
-    """Return where the plan for a goal is put: a file, or a track of a project that has such."""
+    """Return where the plan for a goal is written: a file, or a track if the project has tracks."""
     name = name_of(goal)
     if tracks is None:
         return place.root / place.subfolder / FOLDER / f"{name}.yaml"
@@ -267,7 +269,7 @@ def _target(place: Place, tracks: Path | None, goal: str) -> Path:
 
 
 async def _planned_before(settings: Settings, place: Place, goal: str) -> Plan | None:
-    """Return what planned for exactly this goal in this project; goals that begin alike have the same file."""
+    """Return the earlier plan of the planner for exactly this goal; goals with the same beginning share a file."""
     if not has_home(settings):
         return None
     source = source_of(goal)
@@ -296,7 +298,7 @@ def packet_facts(place: Place, packet: str | None, goal: str = "") -> tuple[str,
 
 
 def _packet_file(place: Place, name: str) -> Path:
-    """Return the Markdown of a packet that there is; the beginning of its id will do."""
+    """Return the Markdown of an existing packet, by the beginning of its id."""
     found = [path for path in state_files(place.root, PACKETS, "pkt_*.md") if path.stem.startswith(name)]
     if len(found) != 1:
         raise NotFound(
@@ -311,7 +313,7 @@ def _packet_file(place: Place, name: str) -> Path:
 class _Made:
     answered: Answered
     text: str | None
-    """The plan as its file has it."""
+    """The text of the plan's file."""
     judgement: Judgement | None = None
     version: int = 1
 
@@ -325,7 +327,7 @@ async def _made(
     plan: Callable[[Asked], Awaitable[Answered]],
     judge: Callable[[str], Awaitable[Judgement | None]],
 ) -> _Made:
-    """Have a plan made and judged; what is objected to goes back to the planner once, and is judged again."""
+    """Have a plan written and judged; after objections the planner gets one more try, which is judged again."""
     answered = await plan(asked)
     if answered.text is None:
         return _Made(answered=answered, text=None)
@@ -362,16 +364,17 @@ def _asked(request: GoalRequest, goal: str, packet: str, *, gates: bool) -> Aske
 
 
 def has_home(settings: Settings) -> bool:
-    """Return whether there are rows to look at; to look must not make a home."""
+    """Return whether there are rows to read; reading must not create a home."""
     return bool(settings.values.database) or (settings.home / "loopwright.db").exists()
 
 
 async def estimate(
     settings: Settings, project: str | None, *, tasks: int, longest: int, side_by_side: int
 ) -> str:
-    """Return what a plan will probably take, from what the project's plans took before.
+    """Return the probable time and cost of a plan, from the project's earlier plans.
 
-    `longest` is the number of tasks in its longest chain: those wait for each other, however many may work at once.
+    `longest` is the number of tasks in its longest chain: those wait for each other, however many may run at
+    once.
     """
     found: list[Any] = []
     if has_home(settings):

@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
         evaluate(work, path.as_posix())
     except BadPlan as bad:
         said = path.read_text(encoding="utf-8").strip() if path.is_file() else ""
-        # Positions of errors in plain words help no reader.
+        # Positions of errors in prose do not help.
         located = (*problems, *bad.problems) if _KEY.search(said) else ()
         problems = [*located, *_no_plan_at_all(said)]
     except Refused as pointless:
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _wrong(work: PlannedWork, *, gates: bool) -> list[str]:
-    """Return what a planner must not decide, and tasks without a check."""
+    """Return what a planner must not set, and tasks without a check."""
     found = []
     if work.settings:
         found.append("settings: they are not part of what you plan, leave them out")
@@ -53,7 +53,7 @@ def _wrong(work: PlannedWork, *, gates: bool) -> list[str]:
             f"no criterion can fail where nothing checks the work of {listed(bare)}: give it acceptance"
         )
     elif bare and len(bare) == len(work.tasks):
-        # The checks of the project pass before the work, too: they prove nothing about the goal.
+        # The checks of the project also pass before the work: they prove nothing about the goal.
         found.append(
             "no criterion can fail: no task has acceptance, so nothing would show that the goal is met"
         )
@@ -76,7 +76,7 @@ def _wrong(work: PlannedWork, *, gates: bool) -> list[str]:
 
 
 def _no_plan_at_all(text: str) -> list[str]:
-    """Show what was said instead of a plan."""
+    """Return the beginning of a text that is not a plan."""
     if "tasks" in text:
         return []
     said = " ".join(text.split())[:_SHOWN] or "nothing"

@@ -1,4 +1,4 @@
-"""What is looked at before any money is spent: agents, folder, checks, and whether limits on cost can be kept."""
+"""Checks before any cost: agents, folder, gates, and whether cost limits can be enforced."""
 
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -34,11 +34,11 @@ from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import Place, uncommitted_settings
 from loopwright.services.homes.repository import checkouts
 
-# Whether the limits on cost that a plan has could be kept at all: looked at before any money is spent.
+# Whether a plan's cost limits can be enforced.
 
 
 def check_costs(settings: Settings, work: PlannedWork) -> None:
-    """Refuse a limit that cannot be kept, because the cost of an agent would stay unknown."""
+    """Refuse a limit that cannot be enforced, because the cost of an agent would stay unknown."""
     policy = settings.policy()
     unkept = _unkept(policy, ((task.agent, task.model) for task in work.tasks))
     if unkept is None:
@@ -54,7 +54,7 @@ def check_costs(settings: Settings, work: PlannedWork) -> None:
 
 
 def check_new_limits(tx: Tx, plan: Plan, limits: Mapping[str, int | None]) -> None:
-    """Refuse to give a running plan a limit that cannot be kept."""
+    """Refuse to give a running plan a limit that cannot be enforced."""
     new: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
     if not new:
         return
@@ -69,7 +69,7 @@ def check_new_limits(tx: Tx, plan: Plan, limits: Mapping[str, int | None]) -> No
 
 
 def check_another_try(plan: Plan, agent: str | None, model: str | None) -> None:
-    """Refuse to let an agent try a task if the plan's limits cannot be kept with it."""
+    """Refuse to let an agent try a task if the plan's limits cannot be enforced with it."""
     unkept = _unkept(plan.policy, [(agent, model)])
     if unkept is not None:
         without = to_type("resume", short_id(plan.id), **{unkept.limit: "off"})
@@ -82,7 +82,7 @@ def check_another_try(plan: Plan, agent: str | None, model: str | None) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Unkept:
-    """A limit that cannot be kept."""
+    """A limit that cannot be enforced."""
 
     limit: str
     why: str
@@ -119,7 +119,7 @@ def _unkept(policy: Policy, tasks: Iterable[tuple[str | None, str | None]]) -> _
 
 
 _OF_PLAN: Final = "plan "
-"""How the place of a setting begins that the plan itself has set."""
+"""The beginning of a setting's place if the plan itself has set it."""
 
 
 def agents_of(work: PlannedWork, settings: Settings) -> tuple[FoundAgent, ...]:
@@ -138,7 +138,7 @@ def agents_of(work: PlannedWork, settings: Settings) -> tuple[FoundAgent, ...]:
 
 
 def _models(work: PlannedWork, settings: Settings) -> dict[str, list[str | None]]:
-    """Return the agents of a plan's tasks, each with the models that are asked of it."""
+    """Return the agents of a plan's tasks, each with the models that it should use."""
     policy = settings.policy()
     models: dict[str, list[str | None]] = {}
     for task in work.tasks:
@@ -149,7 +149,7 @@ def _models(work: PlannedWork, settings: Settings) -> dict[str, list[str | None]
 
 
 def check_plan(settings: Settings, work: PlannedWork) -> None:
-    """Refuse settings about agents that a plan says or uses and that are wrong: all at once, each with its place.
+    """Refuse wrong agent settings that a plan sets or uses: all at once, each with its place.
 
     Wrong settings of other agents do not matter to the plan: `config check` reports them.
     """
@@ -158,7 +158,7 @@ def check_plan(settings: Settings, work: PlannedWork) -> None:
 
 
 def check_tasks(settings: Settings, work: PlannedWork, source: str) -> tuple[FoundAgent, ...]:
-    """Look at the agents of a plan, and refuse also a task whose agent does not exist: a run would do the others."""
+    """Check the agents of a plan, and also refuse a task whose agent does not exist: a run would do the others."""
     known = registry.known_agents()
     problems = [
         f"{_place(source, work.lines.get(f'tasks.{task.key}'))}: task {task.key}: "
@@ -175,7 +175,7 @@ def check_tasks(settings: Settings, work: PlannedWork, source: str) -> tuple[Fou
 
 
 def plan_problems(settings: Settings, work: PlannedWork) -> list[str]:
-    """Return what is wrong in the settings of agents that a plan says or uses."""
+    """Return what is wrong in the agent settings that a plan sets or uses."""
     known = registry.known_agents()
     values = settings.values
     used = _models(work, settings)
@@ -216,7 +216,7 @@ def _no_such_agent(settings: Settings, known: Sequence[str]) -> str:
 
 
 def check_agents(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
-    """Refuse a plan none of whose agents is there; return what to say of one that is missing among several."""
+    """Refuse a plan if none of its agents is installed; return notes about missing ones."""
     if not to_do(work):
         return ()  # no agent has to work on it
     found = agents_of(work, settings)
@@ -244,7 +244,7 @@ def check_agent(name: str, model: str | None, settings: Settings) -> None:
 
 
 def check_fallback(settings: Settings) -> None:
-    """Refuse an agent that could not take over: that should be known before the night, not in it."""
+    """Refuse a fallback agent that could not take over: you should know that before the night, not during it."""
     if unknown := _unknown_fallback(settings):
         raise BadConfig(
             "\n".join(unknown),
@@ -276,14 +276,14 @@ def _unknown_fallback(settings: Settings) -> list[str]:
 
 
 def check_review(settings: Settings) -> None:
-    """Refuse a reviewer that could not look at anything: that should be known before the work is done."""
+    """Refuse a reviewer that could not work: you should know that before the work is done."""
     review = settings.values.review
     if review.mode != "off" and review.agent is not None:
         check_named(settings, "review.agent", review.agent, review.model)
 
 
 def check_named(settings: Settings, key: str, name: str, model: str | None) -> None:
-    """Refuse an agent that a setting names and that could do nothing."""
+    """Refuse an agent that a setting names and that could not work."""
     origin, known = settings.origin(key), registry.known_agents()
     if name not in known:
         guess = did_you_mean(name, known)
@@ -312,9 +312,9 @@ def who_works(settings: Settings, *more: str | None) -> frozenset[str]:
 
 
 def check_accounts(settings: Settings, used: Collection[str] | None = None) -> None:
-    """Refuse an account that its agent could not be started with, before anything is spent.
+    """Refuse an account with which its agent could not start, before any cost.
 
-    Of the agents that are used, if they are named: an account of another one may miss what it needs here.
+    With named agents, only theirs: an account of an unused agent may be incomplete.
     """
     known = registry.known_agents()
     for agent, several in accounts(settings, environment()).items():
@@ -367,14 +367,14 @@ def warnings(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
 
 
 def check_keeping(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
-    """Return for which agents nothing enforces the permission mode here; refuse that if they must change nothing."""
+    """Return the agents for which nothing enforces the permission mode here; refuse those that must change nothing."""
     policy = settings.policy()
     names = (*_models(work, settings), *(named(entry)[0] for entry in policy.fallback))
     return keeping(settings, policy, names, place=settings.origin("permission_mode"))
 
 
 def keeping(settings: Settings, policy: Policy, names: Iterable[str], *, place: str) -> tuple[str, ...]:
-    """Warn of the agents that nothing keeps to the permission mode of a policy that was set in this place."""
+    """Warn about agents without an enforced permission mode, for a policy that was set in this place."""
     unasked = policy.permission_mode == Access.SANDBOXED_ALL.value
     known = registry.known_agents()
     free = [
@@ -407,7 +407,7 @@ def keeping(settings: Settings, policy: Policy, names: Iterable[str], *, place: 
 
 
 def check_gates(settings: Settings, work: PlannedWork) -> None:
-    """Refuse a plan whose result nothing would check, before it costs anything."""
+    """Refuse a plan whose result nothing would check, before any cost."""
     if settings.gates or settings.policy().allow_unverified:
         return
     if bare := [task.key for task in work.tasks if not task.acceptance and task.mark not in SETTLED]:
@@ -435,7 +435,7 @@ def check_sandbox(settings: Settings) -> None:
 
 
 async def check_folder(repository: GitRepository, start: Base, place: Place) -> None:
-    """Refuse the checkout of a taken-over task, and a sub-folder that the starting commit does not have."""
+    """Refuse the checkout of a taken-over task, and a subfolder that the base commit does not have."""
     if is_hand_branch(start.ref):
         project = next(iter(checkouts(place.root)[1:]), None)
         raise Refused(
@@ -460,9 +460,9 @@ async def check_folder(repository: GitRepository, start: Base, place: Place) -> 
 def uncommitted(start: Base, settings_file: str | None, *, committed: bool, plan: str) -> tuple[str, ...]:
     """Return in plain words which changes in the checkout are not part of the work, and whose settings count.
 
-    `settings_file` is the project file that was read, relative to the repository; `committed` says whether it
-    was read from the starting commit or, because that has none, from the checkout. `plan` is the file or folder
-    of the plan: what is there is read as it is in the checkout.
+    `settings_file` is the project file that was read, relative to the repository; `committed` is whether it
+    was read from the base commit or, because that has none, from the checkout. `plan` is the file or folder
+    of the plan, which is read from the checkout.
     """
     told: list[str] = []
     if settings_file is not None and not committed:
@@ -499,7 +499,7 @@ async def other_base(
 
 
 def relative(path: Path, root: Path) -> str:
-    """Return a path as git names it in a repository, or as it is if it is elsewhere."""
+    """Return a path relative to its repository, or as it is if it is elsewhere."""
     whole = path.resolve()
     return whole.relative_to(root).as_posix() if whole.is_relative_to(root) else str(path)
 

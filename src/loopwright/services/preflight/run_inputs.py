@@ -1,4 +1,4 @@
-"""What `run` and `plan check` look at in the same way: the plan file, its changes, and the settings at its base."""
+"""Inputs that `run` and `plan check` read in the same way: the plan file, its changes, and the settings at its base."""
 
 import os
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ from loopwright.services.homes.context import (
 
 
 async def check_prompts(repository: GitRepository, sha: str, place: Place) -> None:
-    """Raise `BadConfig` with every problem that a commit's templates have, each with its file and line."""
+    """Raise `BadConfig` with every problem of a commit's templates, each with its file and line."""
     folder = "/".join(filter(None, (place.subfolder, FOLDER)))
     said = await repository.git.run(
         *("ls-tree", "-z", "--name-only", "--full-tree", f"{sha}:{folder}"),
@@ -68,20 +68,20 @@ def _unknown(path: str) -> BadConfig:
     )
 
 
-# What a person changed in a source while its plan is unfinished: which command takes that in.
+# The user's changes of a source while its plan is unfinished: which command applies them.
 
 
 async def refuse_older_checks(store: Store, task: Task) -> None:
-    """Refuse to try a task again by checks that its source has changed, where its plan does not follow the source."""
+    """Refuse to try a task again with checks that its source has changed, if its plan does not follow the source."""
     plan, loop, project = await store.read(lambda tx: _around(tx, task))
     source = registry.source(loop.source_kind)
     kept = await store.read(lambda tx: could_be_an_agents(tx, plan))
     if (source.has_status or plan.policy.rounds.on) and not kept:
-        return  # what changed there is taken in before anything starts
+        return  # its changes are followed before anything starts
     try:
         work = read(source, Path(project.path) / loop.source_path)
     except BadPlan:
-        return  # gone, or in the middle of an edit: nothing there says otherwise
+        return  # missing, or being edited: no change is known
     for now in work.tasks:
         if now.key == task.key and (now.acceptance, now.held_out) != (task.acceptance, task.held_out):
             raise Refused(
@@ -92,7 +92,7 @@ async def refuse_older_checks(store: Store, task: Task) -> None:
 
 
 def told_of_change(tx: Tx, asked: Submission, plan: Plan) -> tuple[str, ...]:
-    """Return which failed tasks of a changed source take the change in only when they are tried again."""
+    """Return which failed tasks of a changed source apply the change only when they are tried again."""
     if plan.source_sha256 == asked.work.sha256:
         return ()
     failed = tx.find(Task, plan_id=plan.id, status=TaskState.ERROR, order_by=("position",))
@@ -146,7 +146,7 @@ def check_rounds(flags: Mapping[str, Any], work: PlannedWork, kind: str) -> None
 
 
 def runs_in_rounds(path: Path, kind: str | None = None) -> bool:
-    """Return whether a path means an orchestrator folder with roles, whose roadmap is worked on in rounds."""
+    """Return whether a path means an orchestrator folder with roles, whose roadmap is done in rounds."""
     if kind not in (None, "orchestrator") or not path.exists():
         return False
     place = meant_path(path, kind)
@@ -166,7 +166,7 @@ def named(text: str) -> Path:
 
 
 def meant_path(path: Path, kind: str | None = None) -> Path:
-    """Return where the work is that a path means: a folder means the one source in it, at its canonical path."""
+    """Return the source that a path means: a folder means the only source in it, at its canonical path."""
     place = meant(path, registry.sources(), kind)
     sources = [registry.source(kind)] if kind else registry.sources()
     found = most_specific([one for one in sources if one.recognises(place)])
@@ -174,7 +174,7 @@ def meant_path(path: Path, kind: str | None = None) -> Path:
 
 
 def read_plan(path: Path, kind: str | None = None) -> tuple[Source, PlannedWork]:
-    """Return what reads a source, and what the source asks for, or raise `BadPlan`."""
+    """Return the reader of a source, and its work, or raise `BadPlan`."""
     check_there(path)
     source = registry.source(kind) if kind else recognise(path, registry.sources())
     try:
@@ -204,7 +204,7 @@ async def tracked_files(
 async def project_settings(
     repository: GitRepository, sha: str, place: Place, given: Path | None = None
 ) -> ProjectSettings:
-    """Return the project's settings: of the file that the user names, else of the commit, else of the checkout."""
+    """Return the project's settings: from the file that the user names, else the commit, else the checkout."""
     if given is not None:
         return given_settings(given)
     file = project_file(place)

@@ -1,4 +1,4 @@
-"""Find the specifications and documents that a source names, and tell agents where they are in the workspace."""
+"""Find the specifications and documents that a source names, and their paths in the workspace for prompts."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -11,13 +11,13 @@ from loopwright.adapters.sources.text.reading import folder_of
 from loopwright.ports import PlannedWork, Specs
 from loopwright.services.homes.context import Place
 
-# Find the documents beside a source, and tell agents where they are in the workspace.
+# Find the documents beside a source, and their paths in the workspace for prompts.
 
 
 async def with_documents(
     repository: GitRepository, sha: str, place: Place, plan: Path, work: PlannedWork, copied: Sequence[str]
 ) -> tuple[PlannedWork, tuple[str, ...]]:
-    """Return work whose documents are paths in a workspace, and a note about those that a workspace does not have."""
+    """Return work whose documents are paths in a workspace, and a note about those that are missing there."""
     if not work.documents:
         return work, ()
     project = (place.root / place.subfolder).resolve()
@@ -47,7 +47,8 @@ async def with_specs(
 ) -> tuple[PlannedWork, tuple[str, ...]]:
     """Return work whose prompts name the folder of its specifications, and notes about it.
 
-    A workspace has what the base commit has, and what `copied` names; agents are never told of anything else.
+    A workspace has the files of the base commit, and those that `copied` names; prompts never name other
+    files.
     """
     if work.specs is None:
         return work, ()
@@ -67,9 +68,10 @@ async def with_specs(
 
 
 def specs_folder(specs: Specs, plan: Path, root: Path) -> Path | None:
-    """Return the folder of the specifications; None if the repository has none where it is named.
+    """Return the folder of the specifications; None if the repository does not have it.
 
-    It is relative to the file that names it. An older configuration names it from the top of the project.
+    It is relative to the file that names it. In an older configuration it is relative to the top of the
+    project.
     """
     beside = (folder_of(plan.resolve()) / specs.named_in).resolve().parent
     found = ((above / specs.folder).resolve() for above in _up_to(beside, root))

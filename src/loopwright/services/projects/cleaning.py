@@ -1,4 +1,4 @@
-"""Delete what ended plans left behind: branches, pins, and the recordings of agents."""
+"""Delete the leftovers of ended plans: branches, pins, and the recordings of agents."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leftovers:
-    """What an ended plan has in its repository."""
+    """The leftovers of an ended plan in its repository."""
 
     plan: Plan
     repository: GitRepository
@@ -45,7 +45,7 @@ async def ended_plans(at: Session, plan: str | None = None) -> tuple[Plan, ...]:
 
 
 async def leftovers(at: Session, plan: str | None = None, *, unproven: bool = False) -> tuple[Leftovers, ...]:
-    """Return what ended plans left; `unproven` offers to delete work of one plan that none of your branches has."""
+    """Return the leftovers of ended plans; `unproven` includes work of one plan that none of your branches has."""
     if unproven and plan is None:
         raise NotFound(
             "--unproven deletes work that is nowhere else",
@@ -63,14 +63,14 @@ async def leftovers(at: Session, plan: str | None = None, *, unproven: bool = Fa
 
 
 async def delete(at: Session, found: Sequence[Leftovers]) -> int:
-    """Delete what can go, on the record; return how many branches and pins that were."""
+    """Delete what can be deleted, and record it; return how many branches and pins that were."""
     return sum([await _delete(at, one) for one in found])
 
 
 async def _delete(at: Session, one: Leftovers) -> int:
     if not one.go:
         return 0
-    # Written down first: a kill in between leaves a record of what may be gone, never the other way round.
+    # Recorded first: a kill in between leaves a record of what may be gone, never the other way round.
     names = [left.ref.name for left in one.go]
     lost = [f"{left.ref.name} {left.ref.sha}" for left in one.go if left.branch is None]
     commits = await one.repository.on_branch(one.plan.branch, [left.ref for left in one.go])
@@ -113,12 +113,12 @@ class Recordings:
 
     @property
     def size(self) -> int:
-        """How many bytes go with them."""
+        """How many bytes are deleted with them."""
         return sum(self.sizes.values())
 
 
 async def recordings_of(at: Session, plans: Sequence[Plan]) -> list[Recordings]:
-    """Return what these plans still have; the output of gates is evidence, and stays."""
+    """Return the recordings that these plans still have; the output of gates is evidence, and stays."""
     disk, found = HomeDisk(at.home.root), []
     for plan in plans:
         runs = await at.home.store.read(lambda tx, plan=plan: _recorded_runs(tx, plan))  # type: ignore[misc]
@@ -132,9 +132,9 @@ def _recorded_runs(tx: Tx, plan: Plan) -> list[Run]:
 
 
 async def remove_recordings(at: Session, found: Sequence[Recordings]) -> int:
-    """Delete them, on the record; return how many."""
+    """Delete them, and record it; return how many."""
     disk, gone = HomeDisk(at.home.root), {run: size for one in found for run, size in one.sizes.items()}
-    # Written down first: a kill in between leaves a record of what may be gone, never the other way round.
+    # Recorded first: a kill in between leaves a record of what may be gone, never the other way round.
     day = await at.home.store.transact(
         "recordings.removed", lambda tx: record_removed(tx, list(gone), sum(gone.values()), actor())
     )

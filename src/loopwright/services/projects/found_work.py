@@ -1,4 +1,4 @@
-"""Find the work that a project already has, in every known form, with how much of it is open."""
+"""Find the work that a project already has, in every known format, with how much of it is open."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,26 +15,26 @@ from loopwright.engine.intake.evaluation import to_do
 from loopwright.ports import Source
 
 _MOST: Final = 100
-"""So many places of one pattern are looked at."""
+"""The most files that are read for one pattern."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundWork:
-    """One source that lies in a project."""
+    """One source in a project."""
 
     kind: str
     path: Path
     open: int = 0
     total: int = 0
     is_prompt: bool = False
-    """It is one prompt for round after round, which is never finished."""
+    """Whether it is one prompt for every round, which is never finished."""
     changed_at: datetime
     problem: str = ""
     """Why it cannot be read."""
 
     @property
     def summary(self) -> str:
-        """Its form and how much of it is open."""
+        """Its format and how much of it is open."""
         if self.problem:
             return f"{self.kind}, cannot be read"
         return self.kind if self.is_prompt else f"{self.kind}, {self.open} of {self.total} open"

@@ -47,7 +47,7 @@ class ProjectPlans:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopPlans:
-    """What drives one work source of a project, and how many plans it had."""
+    """The loop of one work source, and how many plans it had."""
 
     loop: Loop
     plans: int
@@ -103,7 +103,7 @@ async def environment_here(*, record: bool = False) -> PlanEnvironment | None:
 
 
 def list_loops(*, everywhere: bool = False) -> tuple[LoopPlans, ...]:
-    """Return the loops of this repository, the oldest first; `everywhere` or outside of one, of the whole home."""
+    """Return the loops of this repository, the oldest first; `everywhere` or outside one, of the whole home."""
 
     def load(tx: Tx) -> tuple[LoopPlans, ...]:
         project = None if everywhere else project_here()
@@ -122,7 +122,7 @@ async def import_here() -> Rebuilt:
     try:
         rebuilt = await import_plans(home, settings, place.root)
         if rebuilt.plans or rebuilt.loops:
-            # No file has it, and without it nothing can be started over HTTP.
+            # No file has it, and without it nothing can start over HTTP.
             await record_once(home, place, settings.policy())
         return rebuilt
     finally:
@@ -167,7 +167,7 @@ def _alone(home: Home) -> Iterator[None]:
         home.membership.release()
 
 
-# Put a backup in the place of a damaged database, and compare it with what happened since.
+# Replace a damaged database with a backup, and compare it with what happened since.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,13 +176,13 @@ class Restored:
 
     backup: Path
     kept: Path
-    """The database from before; it is not there if there was none."""
+    """The old database; it does not exist if there was none."""
     since: Rebuilt
-    """What the repositories had that the backup did not."""
+    """What the repositories had and the backup did not."""
 
 
 async def restore(backup: Path) -> Restored:
-    """Put a backup in the place of the home's database."""
+    """Replace the home's database with a backup."""
     settings = look_settings()
     if settings.values.database:
         raise Refused(

@@ -45,10 +45,10 @@ _WRITABLE: Final = "make the folder writable, or use --dry-run"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What a repository has, how its checks did, and the file that follows from it."""
+    """A repository, the results of its checks, and the proposed file."""
 
     folder: Place
-    """Where the user is."""
+    """The user's folder."""
     place: Place
     """The project that the file is for: this sub-folder, or the whole repository."""
     base: Base
@@ -67,7 +67,7 @@ class Proposal:
         return self.place.root / self.place.subfolder / PROJECT_FILE
 
     def result(self, gate: ProposedGate) -> tuple[str, str]:
-        """Return in a word how a gate did, and what is worth adding."""
+        """Return in a word how a gate did, and a possible remark."""
         ran = self.tried.gates.get(gate.name)
         if ran is None:
             return "not run", self.tried.why_not(gate) or "--no-run"
@@ -83,12 +83,12 @@ class Proposal:
 
     @property
     def is_unchecked(self) -> bool:
-        """Whether there are checks, and none of them is in force."""
+        """Whether there are checks, and none of them is used."""
         return bool(self.detected.gates) and len(self.left_out) == len(self.detected.gates)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know about the file and the project."""
+        """Notes about the file and the project."""
         notes = list(self.detected.notes)
         if self.left_out and not self.is_unchecked:
             notes.append(f"Only a comment in {PROJECT_FILE}, and not in force: {listed(self.left_out)}.")
@@ -118,7 +118,7 @@ async def propose(
         tell: Gets a line when a check begins.
     """
     folder = needed_folder()
-    # The file that is there is not read: --force may replace one that is broken.
+    # The existing file is not read: --force may replace a broken one.
     settings = settings_for(flags={"agent": agent})
     name = settings.values.agent
     if name not in registry.known_agents():
@@ -184,7 +184,7 @@ def _inside(tracked: list[str], subfolder: str) -> list[str]:
 
 
 def _project(folder: Place, tracked: list[str]) -> Place:
-    """Return the project around the user: a sub-folder that is one by itself, else the repository."""
+    """Return the project around the user: a subfolder with its own settings, else the repository."""
     if folder.subfolder and is_project(_inside(tracked, folder.subfolder)):
         return folder
     return Place(root=folder.root, subfolder="")

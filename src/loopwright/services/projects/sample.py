@@ -1,4 +1,4 @@
-"""The sample project of a fresh home: made, registered and started by one call."""
+"""The sample project of a new home: created, registered and started by one call."""
 
 import asyncio
 import json
@@ -17,14 +17,14 @@ from loopwright.services.homes.session import Session
 from loopwright.services.remote.starting import NewLoop, ask_to_start, create_loop
 
 _PAUSE_S: Final = 1.5
-"""How long the agent pauses, so that there is something to watch."""
+"""How long the agent pauses, so that the user can watch."""
 _TRIES: Final = 20
 _ONE_AT_A_TIME: Final = asyncio.Lock()
 """Two clicks start one demonstration."""
 
 
 async def start_sample(at: Session, caller: Caller) -> str:
-    """Start the demonstration in this home, and return the page on which it can be watched."""
+    """Start the demonstration in this home, and return the page that shows it."""
     if not caller.sees(None):
         raise NotAllowed(
             "a token for some projects cannot register others",
@@ -50,13 +50,13 @@ async def _start(at: Session, caller: Caller) -> str:
     else:
         wanted = NewLoop(project_id=project.id, source="plan.yaml", name="demo")
         loop_id, is_begun = (await create_loop(at, caller, wanted)).id, False
-    if not is_begun:  # also when a killed daemon has created it and nothing more
+    if not is_begun:  # also if a killed daemon has created only this
         await ask_to_start(at, caller, loop_id)
     return await _begun(at, loop_id)
 
 
 def _make(folder: Path) -> None:
-    """Make the sample beside its place first: what a killed process left is made again."""
+    """Create the sample beside its place first: the leftovers of a killed process are replaced."""
     draft = folder.with_name(f"{SAMPLE}.new")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
@@ -77,7 +77,7 @@ async def _register(at: Session, caller: Caller, shop: Path) -> Project:
 
 
 async def _begun(at: Session, loop_id: str) -> str:
-    """Wait a moment for the plan, and return its page, or the page of the loop if there is none yet."""
+    """Wait briefly for the plan, and return its page, or the page of the loop if there is none yet."""
     for _ in range(_TRIES):
         loop = await at.home.store.read(lambda tx: tx.get(Loop, loop_id))
         if loop is not None and loop.plan_id is not None:

@@ -1,4 +1,4 @@
 """Receipts as files: written, exported, verified against a repository, and replayed.
 
-Not here: what a receipt says (`core.receipts.build`).
+Not here: the content of a receipt (`core.receipts.build`).
 """

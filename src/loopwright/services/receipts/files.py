@@ -1,4 +1,4 @@
-"""A receipt as files: read with distrust, written whole, and exported with its script and its evidence."""
+"""A receipt as files: read without trust, written whole, and exported with its script and its evidence."""
 
 import json
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _LARGEST: Final = 256 * 1024 * 1024
 
 
 def load_receipt(path: Path) -> Receipt:
-    """Return the receipt in a file; nothing of the file reaches git, a path or a shell before its shape is checked."""
+    """Return the receipt in a file; nothing in it reaches git, a path or a shell before its shape is checked."""
     hint = "give the JSON file that loopwright wrote, such as .loopwright/receipts/plan_….json"
     try:
         with path.open("rb") as file:
@@ -54,7 +54,7 @@ def written_receipt(project: str, plan_id: str) -> Receipt | None:
 def export(receipt: Receipt, folder: Path, runs: Path, ends: Mapping[str, str]) -> list[str]:
     """Write a receipt with its script and the outputs of its gates into a new folder; return what is missing.
 
-    `ends` are the receipts that the commits of the plan's ends name, by their ids.
+    `ends` are the receipts that the plan's finish commits name, by their ids.
     """
     try:
         folder.mkdir(parents=True)
@@ -71,7 +71,7 @@ def export(receipt: Receipt, folder: Path, runs: Path, ends: Mapping[str, str]) 
     missing = []
     for one in recorded(receipt):
         if not one.of_gate:
-            continue  # prompts and words of agents stay at home
+            continue  # prompts and messages of agents are not exported
         directory, _, part = one.key.rpartition("/")
         kept = read_evidence(runs, one)
         if isinstance(kept, str):

@@ -1,4 +1,4 @@
-"""The types of a receipt, and what they say: its text, its decisions, and its verdicts on single trees."""
+"""The types of a receipt, and its content: its text, its decisions, and its verdicts on single trees."""
 
 from loopwright.core.receipts.events import decided
 from loopwright.core.receipts.gaps import Gap

@@ -1,4 +1,4 @@
-"""Show, export, verify and replay the receipt of a plan, and check again everything that it mentions."""
+"""Show, export, verify and replay the receipt of a plan."""
 
 import sys
 import tempfile
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 async def present_receipt(plan: str | None) -> Receipt:
-    """Return the receipt of a plan as the rows give it now."""
+    """Return the receipt of a plan from its current rows."""
     # To verify a receipt needs no worker.
     from loopwright.app import make_world
     from loopwright.engine.branch.receipt import plan_receipt
@@ -52,9 +52,9 @@ async def present_receipt(plan: str | None) -> Receipt:
 
 
 async def look_again(receipt: Receipt, where: Path, file: Path) -> Facts:
-    """Return what can be found again of a receipt in a file, in a repository and in the home at hand."""
+    """Return the facts about a receipt in a file that a repository and the available home still have."""
     evidence = _run_files(receipt) or (beside if (beside := file.with_name(EVIDENCE)).is_dir() else None)
-    # The repository's reader keeps notes in a home: a passing one, so that nothing is left behind.
+    # The repository's reader keeps notes in a home: a temporary one, so that nothing is left behind.
     with tempfile.TemporaryDirectory(prefix="loopwright-verify-") as scratch:
         repository = GitRepository(where, project_id="verify", home=Path(scratch))
         try:
@@ -78,7 +78,7 @@ async def look_again(receipt: Receipt, where: Path, file: Path) -> Facts:
 
 
 def _events(plan_id: str) -> EventFacts | None:
-    """Check the chain of events, if the plan ran in the home at hand."""
+    """Check the chain of events, if the plan ran in the available home."""
     try:
         with looking() as look:
             return look.store.read_sync(lambda tx: plan_events(tx, plan_id))
@@ -99,11 +99,11 @@ def _run_files(receipt: Receipt) -> Path | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """The receipt of a plan as the rows give it now."""
+    """The receipt of a plan from its current rows."""
 
     receipt: Receipt
     state: str
-    """The state of the plan, in the word that every other command has for it."""
+    """The state of the plan, in the same word as in every other command."""
     strays: tuple[StrayView, ...]
     """Changes to your checkout while the plan ran."""
 
@@ -120,23 +120,23 @@ class Exported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """What a receipt says, held against a repository."""
+    """The result of comparing a receipt with a repository."""
 
     receipt: Receipt
     file: Path
     repository: Path
     facts: Facts
     differences: tuple[Difference, ...]
-    """Statements of the receipt that do not hold."""
+    """False statements of the receipt."""
 
     @property
     def agrees(self) -> bool:
-        """Whether every statement holds, and every commit is still there."""
+        """Whether every statement is true, and every commit still exists."""
         return not self.differences and not self.facts.cleaned
 
     @property
     def checked(self) -> tuple[str, ...]:
-        """What was looked at, in plain words."""
+        """What was checked, in plain words."""
         facts = self.facts
         still = " and is still there" if facts.cleaned else ""
         done = [f"every commit, tree and diff that it names{still}, in git"]
@@ -170,7 +170,7 @@ class Replay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """One recorded verdict beside the verdict of now."""
+    """One recorded verdict beside the new one."""
 
     judged: "Judged"
     verdict: Verdict
@@ -266,13 +266,13 @@ def run_replay(prepared: Replay) -> Iterator[Replayed]:
 
 def _state(tx: Tx, plan: PlanEntry) -> str:
     if plan.status in ENDED_PLAN:
-        return str(plan.status)  # what it ended as is its outcome
+        return str(plan.status)  # the outcome is the result
     found = tx.find(Loop, plan_id=plan.id, limit=1)
     return word_of(plan.status, None, found[0].state.value if found else "").replace("_", " ")
 
 
 def _located(text: str | None, repository: Path | None) -> tuple[Path, Path]:
-    """Return the file that is meant, this one or the one of this plan, and the repository to check it in."""
+    """Return the file to use, this one or that of this plan, and the repository to check it in."""
     if text is not None and ((path := Path(text)).exists() or path.suffix == ".json"):
         return path, (repository or current_folder()).absolute()
     with looking() as look:
@@ -295,7 +295,7 @@ def _plan_and_project(tx: Tx, text: str | None) -> tuple[Plan, Project]:
 
 
 def _known_plan(plan_id: str) -> Plan | None:
-    """Return the plan of a receipt, if it is in the home at hand."""
+    """Return the plan of a receipt, if it is in the available home."""
     try:
         with glancing() as look:
             return look.store.read_sync(lambda tx: tx.get(Plan, plan_id))

@@ -1,7 +1,7 @@
-"""`receipt replay`: the recorded gates once more, on the recorded trees, in a clean workspace.
+"""`receipt replay`: run the recorded gates again, on the recorded trees, in a clean workspace.
 
-They are judged as they were then: test runners are watched from inside, failures from before the work do not count, and
-what may have failed by chance is run again.
+They are judged as before: test runners are watched from inside, failures from before the work do not count,
+and possibly flaky checks run again.
 """
 
 import asyncio
@@ -45,22 +45,22 @@ from loopwright.engine.rows.world import HomePaths
 from loopwright.ports import Candidate, Repository
 from loopwright.services.gates.clean_tree import CleanTree, FindCommit, Trial, clean_tree
 
-# Trees that were judged and landed nowhere, built again from what a receipt says and its repository has.
+# Rebuild trees that were checked and did not land, from a receipt and its repository.
 #
-# The receipt has the hash of each, so a tree that is built again is proven to be the same, or not.
+# The receipt has the hash of each, so a rebuilt tree is proven to be the same, or not.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Laid:
-    """A tree that is in no commit: what a task landed, with some files as they were before its work."""
+    """A tree in no commit: what a task landed, with some files as they were before its work."""
 
     tree: str
-    """Its hash, as the receipt has it."""
+    """Its hash in the receipt."""
     build: Callable[[Repository], Awaitable[Candidate | None]]
 
 
 def pinned(receipt: Receipt, task: TaskFacts) -> Laid | None:
-    """Return the tree with the gate's files as they were before a task; None when it needed no such tree."""
+    """Return the tree with the old judging files of a task; None if it needed no such tree."""
     facts = task.gate_files
     tree = facts.pinned_tree
 
@@ -73,7 +73,7 @@ def pinned(receipt: Receipt, task: TaskFacts) -> Laid | None:
 
 
 def without_work(receipt: Receipt, task: TaskFacts) -> Laid | None:
-    """Return the tree from before a task with the tests that it brought; None when it brought none."""
+    """Return the tree from before a task with its new tests; None if it added none."""
     facts, subfolder = task.gate_files, receipt.project.subfolder
     brought = frozenset(facts.red_tests)
 
@@ -87,13 +87,13 @@ def without_work(receipt: Receipt, task: TaskFacts) -> Laid | None:
 
 
 async def built(laid: Laid, repository: Repository) -> str | None:
-    """Build a tree again; return the commit that has it, None if the result differs."""
+    """Rebuild a tree; return a commit with it, None if the result differs."""
     made = await laid.build(repository)
     return made.sha if made is not None and made.tree == laid.tree else None
 
 
 async def why_not(laid: Laid, where: Path) -> str:
-    """Return what keeps a tree from being built again in this repository; empty when nothing does."""
+    """Return why a tree cannot be rebuilt in this repository; empty if it can."""
     with tempfile.TemporaryDirectory(prefix="loopwright-replay-") as scratch:
         repository = GitRepository(where, project_id="replay", home=Path(scratch))
         try:
@@ -127,34 +127,34 @@ def _judges(receipt: Receipt, task: TaskFacts) -> Judges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """One tree that the receipt says was judged, and how."""
+    """One tree with a verdict in the receipt, and its commands."""
 
     what: str
-    """In plain words."""
+    """Its description in plain words."""
     sha: str
-    """The commit; for a tree that is in none, the tree's own hash."""
+    """The commit; for a tree in no commit, the tree's own hash."""
     commands: Commands
     recorded: VerdictEntry
     """The verdict in the receipt."""
     before: str | None
-    """The commit that the work started from; None where the work changed nothing."""
+    """The base commit of the work; None if the work changed nothing."""
     gates: Commands
-    """What was run there."""
+    """The commands that ran there."""
     setup: GateCommand | None
     exempt: tuple[str, ...] = ()
     rewritten: tuple[str, ...] = ()
     unseen: bool = False
     """Whether these are held-out checks."""
     files: tuple[HeldFile, ...] = ()
-    """Laid over the tree for them."""
+    """Files that are put into the tree for them."""
     laid: Laid | None = None
-    """How to build the tree again, where it is in no commit."""
+    """How to rebuild the tree, if it is in no commit."""
     bare: bool = False
-    """Whether it says how something was without the work: then it was held against nothing, and nothing excused it."""
+    """Whether it was a run without the work: then it was compared with nothing, and nothing excused it."""
 
 
 def judged_trees(receipt: Receipt, wanted: Sequence[str] = ()) -> list[Judged]:
-    """Return the tree of the result, or those on which the named tasks were judged; each with its recorded verdict."""
+    """Return the tree of the result, or those on which the named tasks were checked; each with its recorded verdict."""
     plan = receipt.plan
     latest = latest_verdicts(receipt)
     if not wanted:
@@ -186,7 +186,7 @@ def judged_trees(receipt: Receipt, wanted: Sequence[str] = ()) -> list[Judged]:
         task, landed = _task(receipt, key), _landed(receipt, key, latest)
         judged += [landed, *_pinned(receipt, task, landed, latest), *_red(receipt, task)]
         laid = pinned(receipt, task)
-        # With the gate's files as they were, where the work changed them: so it was when it landed.
+        # With the old judging files, if the work changed them, as when it landed.
         sha, tree = (laid.tree, laid.tree) if laid else (landed.sha, task.tree)
         judged += [replace(one, laid=laid) for one in _unseen(receipt, task, sha, tree, latest)]
     return judged
@@ -199,12 +199,12 @@ def _unseen(
     tree: str | None,
     latest: Verdicts,
 ) -> list[Judged]:
-    """Return what was held out from a task, with the verdict on exactly this tree."""
+    """Return the held-out checks of a task, with the verdict on exactly this tree."""
     plan = receipt.plan
     commands = held_out_commands(plan, task)
     recorded = latest.get((tree, gate_key(commands)))
     if not task.held_out or recorded is None:
-        return []  # `not_run` says so
+        return []  # `not_run` reports it
     return [
         Judged(
             what=_held(task),
@@ -226,24 +226,24 @@ def _pinned(
     landed: Judged,
     latest: Verdicts,
 ) -> list[Judged]:
-    """Return the same with the gate's files as they were before, where the work changed them."""
+    """Return the same with the old judging files, if the work changed them."""
     laid = pinned(receipt, task)
     commands = pinned_commands(receipt.plan, task)
     recorded = latest.get((laid.tree, gate_key(commands))) if laid else None
     if laid is None or recorded is None:
-        return []  # verifying says so
+        return []  # verifying reports it
     return [
         replace(landed, what=_steered(task), sha=laid.tree, commands=commands, recorded=recorded, laid=laid)
     ]
 
 
 def _red(receipt: Receipt, task: TaskFacts) -> list[Judged]:
-    """Return what had to fail without the work of a task, on the tree without it."""
+    """Return the checks that had to fail without a task's work, on the tree without it."""
     tree, plan = task.gate_files.red_tree, receipt.plan
     commands = acceptance_commands(plan, task) or gate_commands(plan)
     recorded = red_verdict(receipt, tree, gate_key(commands)) if tree else None
     if recorded is None:
-        return []  # `not_run` says so
+        return []  # `not_run` reports it
     laid = without_work(receipt, task)
     return [
         Judged(
@@ -268,10 +268,10 @@ def not_run(
     home: Path,
     repository: Path,
 ) -> dict[str, str]:
-    """Return what was judged and cannot be run again, and why.
+    """Return what was checked and cannot run again, and why.
 
-    Files of held-out checks stay in the home where the plan ran. A tree that landed nowhere is built again, which may
-    fail where the rules of another version made it.
+    Files of held-out checks stay in the home where the plan ran. A tree that did not land is rebuilt, which
+    may fail if another version's rules made it.
     """
     named = [_task(receipt, key) for key in wanted]
     known = {one.what for one in judged}
@@ -373,9 +373,9 @@ def replay(
     settings: Settings,
     plan: Plan | None = None,
 ) -> Iterator[tuple[Judged, Verdict, str | None]]:
-    """Run each tree's commands again, as a gate runs them; the text says what kept them from being run as then.
+    """Run each tree's commands again, as a gate runs them; the text says why some could not run in the same way.
 
-    They have the environment of the plan, where this home has it.
+    They get the environment of the plan, if this home has it.
     """
     for one in judged:
         place = _Place(repository=repository, subfolder=subfolder, settings=settings, plan=plan)
@@ -391,7 +391,7 @@ class _Place:
     plan: Plan | None
 
     def clone(self, commit: str | FindCommit) -> AbstractAsyncContextManager[CleanTree]:
-        """Make a clean clone of a commit."""
+        """Create a clean clone of a commit."""
         copied = self.settings.policy().copy_files
         return clean_tree(
             self.repository,
@@ -404,7 +404,7 @@ class _Place:
 
     @asynccontextmanager
     async def tree(self, one: Judged) -> AsyncIterator[CleanTree]:
-        """Make a clean clone with the tree that was judged, and what was held out laid over it."""
+        """Create a clean clone with the checked tree, and put held-out files into it."""
 
         async def find(repository: Repository) -> str:
             sha = await built(one.laid, repository) if one.laid else one.sha
@@ -443,7 +443,7 @@ async def _judge(one: Judged, place: _Place) -> tuple[Verdict, str | None]:
 
 
 async def _second_run(wanted: RunAgain, tree: CleanTree, place: _Place, one: Judged) -> GateRun:
-    """Run commands once more: alone in the tree where they failed, or all of them in a fresh one."""
+    """Run commands once more: alone in the tree where they failed, or all of them in a new one."""
     if wanted.fresh:
         async with place.tree(one) as fresh:
             tried = await fresh.judge(wanted.commands)
@@ -453,7 +453,7 @@ async def _second_run(wanted: RunAgain, tree: CleanTree, place: _Place, one: Jud
 
 
 async def _before(one: Judged, tried: Trial, place: _Place) -> tuple[Baseline | None, str | None]:
-    """Return what the gates see on the tree that the work started from, and why they could not be run there."""
+    """Return what the gates see on the base tree of the work, and why they could not run there."""
     if one.before is None or not is_compared(one.gates, one.commands, tried.seen):
         return None, None
     async with place.clone(one.before) as tree:
@@ -464,15 +464,15 @@ async def _before(one: Judged, tried: Trial, place: _Place) -> tuple[Baseline | 
 
 
 def _green_then(recorded: VerdictEntry) -> frozenset[str]:
-    """Return the commands that passed on this exact tree, as the receipt has it."""
+    """Return the commands that passed on this exact tree, according to the receipt."""
     commands = recorded.commands if recorded.status is VerdictStatus.PASSED else ()
     return frozenset(one.command for one in commands if not one.flaky)
 
 
 def differences(recorded: VerdictEntry, found: Verdict) -> list[str]:
-    """Say where a verdict differs from the recorded one in what it says.
+    """Describe the differences between a verdict and the recorded one.
 
-    Outputs and times may differ, and so may what is flaky: that is what the word means.
+    Outputs and times may differ, and so may flaky checks.
     """
     said: list[str] = []
     if found.status is not recorded.status:

@@ -111,7 +111,7 @@ def _command(one: CommandFacts) -> str:
 
 
 def _result(receipt: Receipt) -> str:
-    """Return what the complete gate found on the result."""
+    """Return the complete gate's verdict on the result."""
     tree = receipt.plan.result_tree
     found = [one for one in receipt.verdicts if tree is not None and one.tree == tree]
     commands = {command.command: command for one in found for command in one.commands}
@@ -150,7 +150,7 @@ def _words(state: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Return text of others as HTML that shows what it holds."""
+    """Return external text as HTML that shows its exact content."""
     return escape(visible(text))
 
 

@@ -1,4 +1,4 @@
-"""What agents and gates printed: finding it for a task or a plan, and deleting it.
+"""Recordings of agents and gates: find them for a task or a plan, and delete them.
 
-Not here: showing it (`cli.screens`), and automatic retention (`engine.people`).
+Not here: showing them (`cli.screens`), and automatic retention (`engine.people`).
 """

@@ -48,7 +48,7 @@ class Chosen:
     """The number of each run's attempt, by run id."""
     more: bool
     reused: dict[str, str]
-    """By run id, of a gate that ran for an earlier attempt and whose verdict was used again: where it ran."""
+    """Earlier gate runs whose verdict was reused: the original run, by run id."""
     became: str = ""
     """How the named task ended."""
 
@@ -63,7 +63,7 @@ class Wish:
 
 
 def choose(tx: Tx, wish: Wish, since: frozenset[str] = frozenset()) -> Chosen:
-    """Find the runs to print; with `since`, what was printed already, also those of later attempts."""
+    """Find the runs to print; with `since`, those that follow what was already printed, including later attempts."""
     row = find_target(tx, wish.target)
     attempts: list[Attempt] = []
     earlier: list[Run] = []
@@ -75,12 +75,12 @@ def choose(tx: Tx, wish: Wish, since: frozenset[str] = frozenset()) -> Chosen:
         plan_id = row.plan_id
         earlier = _judged_before(tx, attempts, runs)
         runs += [run for run in earlier if run.id not in since]
-        # A baseline is what the checks say without the work, and no word about the work itself.
+        # A baseline shows the checks without the work, and says nothing about the work itself.
         runs.sort(key=lambda run: run.role is not Role.BASELINE)
     else:
         complete = (Role.FINISH,) if wish.role == "finish" else (Role.VERIFY, Role.EVALUATION)
         runs, plan_id = tx.find(Run, plan_id=row.id, role=complete, order_by=("created_at",)), row.id
-        # What was held out ran after the commands that everybody knows.
+        # Held-out checks ran after the visible commands.
         begun = next((n for n, run in enumerate(runs) if run.id == row.verify_run_id), -1)
         runs = runs[begun if wish.role != "finish" else -1 :]
     wanted = [
@@ -110,7 +110,7 @@ def _became(task: Task, attempts: list[Attempt]) -> str:
 
 
 def _judged_before(tx: Tx, attempts: list[Attempt], runs: list[Run]) -> list[Run]:
-    """Return the gates whose verdict was used again: a tree that was judged is not judged twice."""
+    """Return the gates whose verdict was reused: a tree is not checked twice."""
     records = [tx.get(VerdictRecord, one.verdict_id) for one in attempts if one.verdict_id]
     ids = dict.fromkeys(one.run_id for one in records if one is not None)
     own = {run.id for run in runs}
@@ -132,7 +132,7 @@ def _attempts(tx: Tx, task: Task, wish: Wish, since: frozenset[str]) -> list[Att
     started = {run.attempt_id for run in runs if run.started_at is not None}
     begun = [one for one in every if one.id in started]
     if not since and wish.role not in (None, "gate"):
-        # The newest attempt may have no such run yet: then use an earlier one. (A gate may have been used again.)
+        # The newest attempt may have no such run yet: then use an earlier one. (A gate may have been reused.)
         of_role = {run.attempt_id for run in runs if run.started_at and NAMES[run.role] == wish.role}
         return [one for one in begun if one.id in of_role][-1:] or begun[-1:]
     if not since:
@@ -145,7 +145,7 @@ def _attempts(tx: Tx, task: Task, wish: Wish, since: frozenset[str]) -> list[Att
 def _more(
     tx: Tx, row: Plan | Task | Run, plan_id: str, attempts: list[Attempt], runs: list[Run], wish: Wish
 ) -> bool:
-    """Return whether output may come that is not there yet."""
+    """Return whether more output may follow."""
     if any(run.state not in PROCESS_OVER and run.started_at is not None for run in runs):
         return True
     if isinstance(row, Run):
@@ -162,7 +162,7 @@ def _more(
 
 
 def nothing(tx: Tx, wish: Wish) -> NotFound:
-    """Return the error that says why there is no output, and what to ask for instead."""
+    """Return the error that says why there is no output, and what to request instead."""
     row = find_target(tx, wish.target)
     what = f" {wish.role}" if wish.role else ""
     if isinstance(row, Run):

@@ -1,4 +1,4 @@
-"""What agents, gates and setups printed: read afterwards, followed while they run, or deleted."""
+"""The output of agents, gates and setups: read afterwards, followed while they run, or deleted."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from loopwright.services.recordings.log_runs import Chosen, RoleName, Wish, choo
 if TYPE_CHECKING:
     from loopwright.adapters.processes.keepers import ProcessKeepers
 
-# What an agent or a gate printed as events, one line after the other. Nothing is kept in memory.
+# The output of an agent or a gate as events, one line after the other. Nothing is kept in memory.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +71,9 @@ class RunBegins:
 
     run: Run
     attempt: int | None
-    """Which attempt at its task it belongs to."""
+    """The number of its attempt."""
     reused: str
-    """Whose verdict was used again instead of a new run of the gate; empty if it ran."""
+    """The run whose verdict was reused instead of a new run of the gate; empty if it ran."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class RunEnds:
     missing: Literal["", "elsewhere", "gone"]
     """Why there is no output: it ran on another machine, or its files are gone."""
     forgotten: str | None
-    """The day since which its recording is no longer kept, if it was deleted."""
+    """Since when its recording is no longer kept, if it was deleted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,9 +104,9 @@ def printed(
     attempt: int | None = None,
     tell: Callable[[str], None] = unheard,
 ) -> Iterator[Output]:
-    """Yield what was printed so far by a run, by the runs of a task's newest attempt, or by a plan's gate.
+    """Yield the output so far of a run, of the runs of a task's newest attempt, or of a plan's gate.
 
-    `tell` gets what was chosen where `target` names nothing.
+    `tell` gets the choice if `target` names nothing.
     """
     with glancing() as look:
         wish = _wish(look, target, role, attempt, tell)
@@ -185,7 +185,7 @@ def _ends(look: Look[Any], run: Run, *, found: bool) -> RunEnds:
 
 
 async def _until_started(look: Look[Any], keepers: "ProcessKeepers", run: Run) -> None:
-    """Wait for the process of a run: its row is written before the process is there."""
+    """Wait for the process of a run: its row is written before the process exists."""
     while keepers.look(look.paths.run(run.id)).state == "absent":
         row = await look.store.read(lambda tx: tx.get(Run, run.id))
         if row is None or row.state in PROCESS_OVER or run.host_id not in (None, host_id(look.root)):
@@ -194,7 +194,7 @@ async def _until_started(look: Look[Any], keepers: "ProcessKeepers", run: Run) -
 
 
 async def _settled(look: Look[Any], run: Run) -> Run:
-    """Give the worker a moment to record how a run ended that has just ended."""
+    """Give the worker a moment to record the end of a run that has just ended."""
     row: Run | None = run
     for _ in range(3):
         row = await look.store.read(lambda tx: tx.get(Run, run.id))

@@ -1,4 +1,4 @@
-"""Use cases for callers over the network: one open home, exact ids, and only the projects that the caller may see.
+"""Use cases for callers over the network: one open home, exact ids, and only the projects that the caller can see.
 
-Not here: HTTP (`server`), and the rules themselves, which the other services and the engine have.
+Not here: HTTP (`server`), and the rules, which are in the other services and the engine.
 """

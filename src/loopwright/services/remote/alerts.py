@@ -1,4 +1,4 @@
-"""Alerts: what needs a person, and what a person has acknowledged."""
+"""Alerts: what needs the user, and the user's acknowledgements."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -36,16 +36,16 @@ from loopwright.services.remote.seen import seen_where
 _RECENT: Final = timedelta(days=7)
 """How long a plan that failed is an alert."""
 _REMEMBERED: Final = timedelta(days=90)
-"""How long an acknowledgement holds at most: an alert that is still there is shown again."""
+"""The longest time that an acknowledgement holds: an alert that still exists is then shown again."""
 _MOST: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """Something that a person should know. It goes away when its cause does."""
+    """Something that the user should know. It disappears when its cause ends."""
 
     id: str
-    """The same as long as its cause is the same."""
+    """Stays the same as long as its cause is the same."""
     severity: Severity
     kind: str
     message: str
@@ -61,12 +61,12 @@ class Alert:
 
 
 async def alerts(at: Session, caller: Caller, project_id: str | None = None) -> tuple[Alert, ...]:
-    """Return what needs a person: the open ones first, by urgency."""
+    """Return what needs the user: open alerts first, by urgency."""
     return await at.home.store.read(lambda tx: tuple(_alerts(tx, at, caller, project_id)[:_MOST]))
 
 
 async def acknowledge(at: Session, caller: Caller, alert_id: str) -> Alert:
-    """Note that the caller knows of an alert; doing it twice is the same as once."""
+    """Record that the caller has seen an alert; a second call changes nothing."""
 
     def note(tx: Tx) -> Alert:
         alert = next((one for one in _alerts(tx, at, caller, None) if one.id == alert_id), None)
@@ -176,7 +176,7 @@ def _of_plans(tx: Tx, where: Mapping[str, Any]) -> Iterator[Alert]:
                     project_id=plan.project_id,
                     loop_id=plan.loop_id,
                     plan_id=plan.id,
-                    # When it came near the limit is not known.
+                    # The time of its warning is unknown.
                     since=plan.executed_at or plan.created_at,
                 )
         for task in tx.find(Task, plan_id=plan.id, status=TaskState.ERROR):
@@ -216,7 +216,7 @@ def _of_attempts(tx: Tx, where: Mapping[str, Any]) -> Iterator[Alert]:
         if plan is None or task is None or not _is_of(plan, where):
             continue
         if not Path(one.workspace or "").is_dir():
-            # It was dealt with, or is on another machine.
+            # It was handled, or is on another machine.
             continue
         yield Alert(
             id=f"attempt:{one.id}:quarantined",
@@ -302,7 +302,7 @@ def _of_workers(tx: Tx, at: Session) -> Iterator[Alert]:
 def _of_webhooks(tx: Tx) -> Iterator[Alert]:
     dead = tx.tally(DeadLetter, "webhook_id")
     for one in tx.find(Webhook):
-        # Its path may hold a password of the receiver, so only the host is named.
+        # Its path may contain a password of the receiver, so only the host is named.
         host = urlsplit(one.url).hostname
         if one.off_at is not None:
             said, since = f"sends nothing to {host} any more: {one.error}", one.off_at

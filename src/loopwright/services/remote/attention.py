@@ -1,4 +1,4 @@
-"""How things are going: reports, budgets and workers."""
+"""Progress of loops: reports, budgets and workers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ _MOST: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopReport:
-    """How a loop is going."""
+    """The progress of a loop."""
 
     loop: LoopView
     plan: PlanView | None
@@ -42,14 +42,14 @@ class LoopReport:
     plans: int
     verified: int
     figures: Figures | None
-    """What all its plans took together."""
+    """The totals of all its plans."""
     alerts: tuple[Alert, ...]
     generated_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectBudget:
-    """What a project has spent, and the limits of its plans that are under way."""
+    """What a project has spent, and the limits of its running plans."""
 
     project_id: str
     day: str
@@ -60,7 +60,7 @@ class ProjectBudget:
 
 
 async def loop_report(at: Session, caller: Caller, loop_id: str) -> LoopReport:
-    """Return how a loop is going."""
+    """Return the progress of a loop."""
     paths = HomePaths(root=at.home.root)
 
     def load(tx: Tx) -> tuple[LoopView, PlanView | None, Figures | None, int, int, datetime, str]:
@@ -83,7 +83,7 @@ async def loop_report(at: Session, caller: Caller, loop_id: str) -> LoopReport:
 
 
 async def budget(at: Session, caller: Caller, project_id: str) -> ProjectBudget:
-    """Return what a project has spent today, and the limits of its plans that are under way."""
+    """Return what a project has spent today, and the limits of its running plans."""
 
     def load(tx: Tx) -> ProjectBudget:
         project = seen_project(tx, caller, project_id)

@@ -1,4 +1,4 @@
-"""What agents cost in the last days, by what their runs have in common."""
+"""The cost of agents in the last days, grouped by a property of their runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from loopwright.services.remote.seen import seen_where
 
 
 class Dimension(StrEnum):
-    """What runs can have in common."""
+    """The property to group by."""
 
     DAY = "day"
     PROJECT = "project"
@@ -25,7 +25,7 @@ class Dimension(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What runs cost that have something in common."""
+    """The cost of one group of runs."""
 
     name: str
     runs: int
@@ -43,7 +43,7 @@ class CostedRun:
     began_at: datetime
 
     def name(self, by: Dimension) -> str:
-        """Return what it has in common with others."""
+        """Return the name of the group."""
         if by is Dimension.DAY:
             return self.began_at.date().isoformat()
         if by is Dimension.PROJECT:
@@ -86,7 +86,7 @@ def grouped(runs: Iterable[CostedRun], by: Dimension) -> dict[str, list[CostedRu
 
 
 def cost_of(name: str, runs: Sequence[CostedRun]) -> Cost:
-    """Return what some runs cost together."""
+    """Return the total cost of some runs."""
     rows = [one.run for one in runs]
     return Cost(
         name=name,

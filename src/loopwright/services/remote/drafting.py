@@ -1,4 +1,4 @@
-"""Drafts: a plan is asked for, an agent writes its tasks in the background, and you may change them."""
+"""Drafts: a plan is requested, an agent writes its tasks in the background, and the user may change them."""
 
 import asyncio
 import contextlib
@@ -45,7 +45,7 @@ _LONGEST_TITLE: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanWish:
-    """What to make a plan of."""
+    """The plan to create."""
 
     packet_id: str | None = None
     goal: str = ""
@@ -60,7 +60,7 @@ async def ask_for_plan(
 ) -> PlanRecord:
     """Create a draft, and let an agent write its tasks in the background.
 
-    If the agent writes no tasks that can be used, the draft becomes FAILED and says why.
+    If the agent writes no usable tasks, the draft becomes FAILED with a reason.
     """
 
     def may_create(tx: Tx) -> Project:
@@ -113,7 +113,7 @@ async def plan_again(
     model: str | None = None,
     autonomy: Autonomy | None = None,
 ) -> PlanRecord:
-    """Have a new plan made in place of a draft or of one that ended without success; the old one keeps its record."""
+    """Have a new plan written in place of a draft or a failed plan; the old one keeps its record."""
 
     def load(tx: Tx) -> tuple[Plan, str]:
         plan, _ = plan_and_project(tx, caller, plan_id)
@@ -136,7 +136,7 @@ async def plan_again(
     )
     made = await ask_for_plan(at, caller, plan.project_id, wish, replaces=plan.id)
     if plan.status is PlanState.DRAFT:
-        # Only now: a wish that is refused leaves the draft as it is.
+        # Only now: a refused request does not change the draft.
         with acting(
             at, caller, await at.home.store.read(lambda tx: seen_project(tx, caller, plan.project_id))
         ):
@@ -145,7 +145,7 @@ async def plan_again(
 
 
 def planner(at: Session) -> Requested[Plan]:
-    """Return what has drafts written as they are asked for."""
+    """Return the function that has drafts written on request."""
     return Requested(
         at,
         find=drafts.unwritten,
@@ -155,7 +155,7 @@ def planner(at: Session) -> Requested[Plan]:
 
 
 async def write_draft(at: Session, plan: Plan) -> None:
-    """Have an agent write the tasks of a draft; asking again continues where it was."""
+    """Have an agent write the tasks of a draft; a second call continues the first."""
 
     def load(tx: Tx) -> tuple[Project | None, Bounds | None]:
         return tx.get(Project, plan.project_id), bounds_of_plan(tx, plan)
@@ -195,7 +195,7 @@ async def _fill(path: Path, plan_id: str, autonomy: str) -> None:
 
 
 async def _until_ended(at: Session, plan: Plan, _submitter: str) -> Rested:
-    """Wait until a plan has ended: the daemon's worker drives it, and you may have to answer a question first."""
+    """Wait until a plan has ended: the daemon's worker drives it, and the user may have to answer a question first."""
 
     def status(tx: Tx) -> PlanState | None:
         row = tx.get(Plan, plan.id)
@@ -220,7 +220,7 @@ async def edit_draft(at: Session, caller: Caller, plan_id: str, edit: DraftEdit)
             try:
                 await asyncio.to_thread(write_whole, path, edited(before, named), hint=_WRITABLE)
                 await _fill(path, plan.id, plan.policy.autonomy)
-            except BaseException:  # whatever went wrong: the file says what the rows say
+            except BaseException:  # whatever went wrong: the file and the rows agree
                 if not _is_refilled(at, plan):
                     write_whole(path, before, hint=_WRITABLE)
                 raise

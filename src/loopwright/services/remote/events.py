@@ -19,7 +19,7 @@ class Wanted:
     types: Collection[str] = ()
 
     def __call__(self, event: RecordedEvent) -> bool:
-        """Return whether an event is one of them."""
+        """Return whether the caller asks for this event."""
         return (
             self.caller.sees(event.project)
             and (self.project is None or event.project == self.project)
@@ -30,7 +30,7 @@ class Wanted:
 
     @property
     def projects(self) -> tuple[str, ...] | None:
-        """The projects that they can belong to; None for any, and for none at all."""
+        """The projects of the events; None for any, and for events without a project."""
         if self.project is not None:
             return (self.project,) if self.caller.sees(self.project) else ()
         return None if self.caller.projects is None else tuple(sorted(self.caller.projects))
@@ -44,7 +44,7 @@ async def last(at: Session) -> int:
 async def page(
     at: Session, after: int, limit: int, *, upto: int | None = None, wanted: Wanted | None = None
 ) -> list[RecordedEvent]:
-    """Return the next events after a number: those that are wanted, or all."""
+    """Return the next events after a number: those that the caller asks for, or all."""
     if wanted is None:
         return await at.home.store.read(lambda tx: tx.events(after=after, upto=upto, limit=limit))
     return await at.home.store.read(

@@ -33,7 +33,7 @@ from loopwright.services.settings import show_settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """What happens in a home, counted."""
+    """Counts of what happens in a home."""
 
     loops: Mapping[LoopState, int]
     plans: Mapping[PlanState, int]
@@ -55,7 +55,7 @@ async def project_settings(at: Session, caller: Caller, project_id: str) -> tupl
 
 
 async def quota(at: Session, caller: Caller) -> tuple[Envelope, ...]:
-    """Return the accounts that agents draw from, with their windows and when they open again.
+    """Return the accounts that agents use, with their windows and when they open again.
 
     They belong to the whole home, so they do not exist for a caller that sees some projects only.
     """
@@ -80,14 +80,14 @@ class GateView:
     command: str
     timeout_s: float | None
     passed: bool | None
-    """What it said last; None if it did not run yet."""
+    """Its last result; None if it did not run yet."""
     duration_s: float | None
     run_id: str | None
     at: datetime | None
 
 
 async def project_gates(at: Session, caller: Caller, project_id: str) -> tuple[GateView, ...]:
-    """Return the complete gate of a project in its order, and what each command said last."""
+    """Return the complete gate of a project in its order, with the last result of each command."""
 
     def load(tx: Tx) -> tuple[Project, list[Plan], Run | None]:
         project = seen_project(tx, caller, project_id)
@@ -102,7 +102,7 @@ async def project_gates(at: Session, caller: Caller, project_id: str) -> tuple[G
     with acting(at, caller, project):
         gates = (await asyncio.to_thread(look_settings)).gates
     if not gates and plans:
-        gates = plans[0].gates  # the project leaves them to its plans
+        gates = plans[0].gates  # the project leaves the gates to its plans
     said = {one.command: one for one in run.verdict.commands} if run and run.verdict else {}
     return tuple(_gate(one, said.get(one.command), run) for one in gates)
 
@@ -120,7 +120,7 @@ def _gate(gate: GateCommand, result: CommandResult | None, run: Run | None) -> G
 
 
 async def counts(at: Session, caller: Caller) -> Counts:
-    """Count what happens in the projects that the caller may see."""
+    """Count what happens in the projects that the caller can see."""
 
     def load(tx: Tx) -> Counts:
         mine: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Lessons for the agents of a project: list, add, draft, approve and remove them, and bring them to another project."""
+"""Lessons for the agents of a project: list, add, draft, approve and remove them, and copy them to another project."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ _MOST = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LessonView:
-    """A lesson, with what was measured of it."""
+    """A lesson, with its measurement."""
 
     lesson: Lesson
     measured: Measured
     elsewhere: int
-    """In how many other projects the failure happened that it is about."""
+    """In how many other projects its failure happened."""
     diff: str
-    """What it would add to what agents are told; empty for one that is not proposed any more."""
+    """What it would add to prompts; empty if it is no longer proposed."""
 
 
 async def list_lessons(
@@ -106,7 +106,7 @@ async def approve_lesson(at: Session, caller: Caller, lesson_id: str, text: str 
 
 
 async def diff_lesson(at: Session, caller: Caller, lesson_id: str, text: str | None = None) -> str:
-    """Return as a diff what approving a lesson adds to what agents are told, with its own text or with this one."""
+    """Return as a diff what approving a lesson adds to prompts, with its own text or with this one."""
 
     def load(tx: Tx) -> str:
         lesson = _seen(tx, caller, lesson_id)
@@ -118,7 +118,7 @@ async def diff_lesson(at: Session, caller: Caller, lesson_id: str, text: str | N
 
 
 async def promote_lesson(at: Session, caller: Caller, lesson_id: str, project_id: str) -> LessonView:
-    """Put a lesson of one project on trial in another one, where it is measured from the beginning."""
+    """Put a lesson of one project on trial in another one, where its measurement begins again."""
     _check(caller)
 
     def promote(tx: Tx) -> LessonView:
@@ -156,7 +156,7 @@ def _is_same(known: Lesson, other: Lesson) -> bool:
 
 
 async def remove_lesson(at: Session, caller: Caller, lesson_id: str, reason: str = "") -> LessonView:
-    """Tell no agent a lesson any more; a proposed one is rejected by this."""
+    """Remove a lesson from prompts; a proposed one is rejected."""
     _check(caller)
 
     def remove(tx: Tx) -> LessonView:
@@ -190,7 +190,7 @@ def _in_another_state(lesson: Lesson) -> Refused:
 
 
 def _text(said: str) -> str:
-    """Return a text as agents are told it: bounded, and without secrets."""
+    """Return a text as it is in prompts: bounded, and without secrets."""
     if clean := policy.cleaned(redacted(said, ())):
         return clean
     raise UserError("a lesson needs a text", code="lesson_empty", hint="say what agents should know")

@@ -1,4 +1,4 @@
-"""Loops: list, look at and steer them."""
+"""Loops: list, show and steer them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ _ALREADY: Final[Mapping[str, frozenset[LoopState]]] = {
     "stop": frozenset({LoopState.STOPPED}),
     "resume": frozenset({LoopState.RUNNING}),
 }
-"""The states in which an action has nothing left to do: asking twice is the same as asking once."""
+"""The states in which an action has nothing left to do: a second request changes nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +62,9 @@ class LoopHealth:
     loop_id: str
     status: LoopState
     live: bool
-    """A process drives it."""
+    """Whether a process drives it."""
     ready: bool
-    """Work could start now."""
+    """Whether work could start now."""
     why_not: str
     """Why it is not ready; empty if it is."""
     pid: int | None
@@ -121,7 +121,7 @@ async def loop_health(at: Session, caller: Caller, loop_id: str) -> LoopHealth:
 async def steer_loop(
     at: Session, caller: Caller, loop_id: str, action: Action, *, now: bool = False
 ) -> LoopView:
-    """Stop, pause or resume a loop; one that is there already stays as it is."""
+    """Stop, pause or resume a loop; a loop that is already in that state is unchanged."""
 
     def load(tx: Tx) -> tuple[Loop, Project, Plan | None]:
         loop = seen_loop(tx, caller, loop_id)
@@ -129,7 +129,7 @@ async def steer_loop(
         project = seen_project(tx, caller, loop.project_id)
         if is_in_rounds(loop, project):
             return loop, project, None
-        # A pause that has an end, and agents that a pause let finish, are something left to do.
+        # A pause with an end, and agents that a pause lets finish, are something left to do.
         is_there = loop.state in _ALREADY[action] and not now and loop.resume_at is None
         if is_there or (action == "stop" and loop.plan_id is None):
             return loop, project, None
@@ -191,13 +191,13 @@ async def _decide(at: Session, action: Action, plan: Plan, *, now: bool) -> Deci
 
 
 def loop_view(tx: Tx, at: Session, loop: Loop) -> LoopView:
-    """Return a loop with what its plan, its project and its driver say."""
+    """Return a loop with data of its plan, its project and its driver."""
     [view] = loop_views(tx, at, [loop])
     return view
 
 
 def loop_views(tx: Tx, at: Session, loops: Sequence[Loop]) -> tuple[LoopView, ...]:
-    """Return loops with what their plans, their projects and their drivers say."""
+    """Return loops with data of their plans, their projects and their drivers."""
     known = plans_of(tx, loops)
     return tuple(
         view_of(

@@ -1,4 +1,4 @@
-"""Lists page by page: a cursor names a place in an order, so a page costs the same wherever it is."""
+"""Lists in pages: a cursor names a position in an order, so a page costs the same at any position."""
 
 import base64
 import binascii
@@ -21,7 +21,7 @@ USUAL: Final = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Which page a caller wants."""
+    """The page that a caller asks for."""
 
     after: str = ""
     """The cursor of the page before; empty for the first page."""
@@ -53,7 +53,7 @@ def find_page(tx: Tx, kind: type[R], asked: Asked, *, order_by: Sequence[str] = 
 
 
 def cut(items: Sequence[T], asked: Asked, place: Callable[[T], Sequence[Any]]) -> Page[T]:
-    """Return a page of a list that is in memory, in descending order of its places."""
+    """Return a page of a list in memory, in descending order of positions."""
     limit = min(max(1, asked.limit), LARGEST)
     at = tuple(read_cursor(asked.after)) if asked.after else None
     ordered = sorted(items, key=lambda one: tuple(place(one)), reverse=True)
@@ -66,13 +66,13 @@ def cut(items: Sequence[T], asked: Asked, place: Callable[[T], Sequence[Any]]) -
 
 
 def cursor(values: Sequence[Any]) -> str:
-    """Return a place in an order as a text that clients do not look into."""
+    """Return a position as text that is opaque to clients."""
     plain = [one.isoformat() if isinstance(one, datetime) else one for one in values]
     return base64.urlsafe_b64encode(json.dumps(plain).encode()).decode().rstrip("=")
 
 
 def read_cursor(text: str) -> list[Any]:
-    """Return the values of a cursor; refuse what is none."""
+    """Return the values of a cursor; refuse an invalid one."""
     try:
         found = json.loads(base64.urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4)))
     except (ValueError, binascii.Error, UnicodeError, RecursionError) as wrong:

@@ -1,4 +1,4 @@
-"""Dispatch and verify: a plan rests before each of them until a person asks, unless `autonomy` says otherwise."""
+"""Dispatch and verify: a plan rests before each of them until the user asks, unless `autonomy` says otherwise."""
 
 import asyncio
 from collections.abc import Callable
@@ -48,7 +48,7 @@ async def verify_plan(at: Session, caller: Caller, plan_id: str, *, partial: boo
 
 
 async def fail_plan(at: Session, caller: Caller, plan_id: str, reason: str) -> Decision:
-    """End a plan as failed because a person says so; what landed stays on its branch."""
+    """End a plan as failed because the user says so; what landed stays on its branch."""
     plan, project = await at.home.store.read(lambda tx: plan_and_project(tx, caller, plan_id))
     with acting(at, caller, project):
         return await decisions.fail(at, plan.id, reason)
@@ -70,7 +70,7 @@ def is_judged(plan: Plan) -> bool:
 
 
 async def until(at: Session, caller: Caller, plan_id: str, awaited: Awaited, *, seconds: float) -> PlanRecord:
-    """Return a plan as soon as it is as awaited, as it rests, or as the time is up."""
+    """Return a plan as soon as it meets the condition, rests, or the time is up."""
     try:
         async with asyncio.timeout(seconds):
             while True:
@@ -83,7 +83,7 @@ async def until(at: Session, caller: Caller, plan_id: str, awaited: Awaited, *, 
 
 
 async def _moves(at: Session, plan: Plan) -> bool:
-    """Return whether a plan changes without a person."""
+    """Return whether a plan changes without the user."""
     if not is_planned(plan):
         return True
     loop = await at.home.store.read(lambda tx: tx.get(Loop, plan.loop_id))

@@ -1,4 +1,4 @@
-"""Plans, tasks and runs: list and look at them, and decide about them."""
+"""Plans, tasks and runs: list, show and steer them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ ACTIVITY: Final = (
     "plan_reopened",
     "plan_cancelled",
 )
-"""The events that tell how a plan came to its status."""
+"""The events that explain the status of a plan."""
 
 TaskAction = Literal["retry", "reset", "skip"]
 PlanAction = Literal["pause", "resume", "stop", "cancel", "reverify"]
@@ -61,7 +61,7 @@ class PlanRecord:
     version: str
     """Changes whenever the plan or one of its tasks does; empty in lists."""
     is_written: bool
-    """Whether its tasks are there, or are still to be written by an agent."""
+    """Whether it has its tasks, or an agent still has to write them."""
     planner_plan_id: str | None
     """The plan whose agent writes the tasks."""
     history: tuple[RecordedEvent, ...] = ()
@@ -151,7 +151,7 @@ async def decide_task(
     model: str | None = None,
     chain: bool = False,
 ) -> Decision:
-    """Give a task another attempt, let it start over, or give it up."""
+    """Give a task another attempt, let it start over, or cancel it."""
     row, project = await at.home.store.read(lambda tx: task_and_project(tx, caller, plan_id, task))
     with acting(at, caller, project):
         if action == "skip":
@@ -182,7 +182,7 @@ async def change_task(
 
 
 async def inject_task(at: Session, caller: Caller, plan_id: str, item: NewTask) -> PlanRecord:
-    """Add a task to a plan that is under way."""
+    """Add a task to a running plan."""
     if item.acceptance and not caller.may(Scope.ADMIN):
         raise NotAllowed(
             "a task with commands needs a token with the scope `admin`",

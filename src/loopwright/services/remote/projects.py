@@ -1,4 +1,4 @@
-"""Projects: list and look at them."""
+"""Projects: list and show them."""
 
 import asyncio
 from dataclasses import dataclass
@@ -88,7 +88,7 @@ class RecordedVariables:
     recorded: bool
     variables: tuple[str, ...]
     secrets: tuple[str, ...]
-    """Variables that are not stored; they are asked for when work starts."""
+    """Variables that are not stored; they are requested when work starts."""
 
 
 async def project_environment(at: Session, caller: Caller, project_id: str) -> RecordedVariables:

@@ -22,7 +22,7 @@ _WIDENING: Final[Mapping[str, str]] = {
     contradictions.KIND: "the checks that judge the work",
     budget.ASKED: "the budget",
 }
-"""Kinds of questions that a token for an agent cannot answer, and what they decide about."""
+"""Kinds of questions that an agent's token cannot answer, and what they decide about."""
 
 
 async def open_questions(
@@ -54,7 +54,7 @@ async def answer_question(
 
 
 async def respond(at: Session, caller: Caller, run_id: str, text: str) -> Answered:
-    """Answer the question that a run asked."""
+    """Answer a run's question."""
 
     def find(tx: Tx) -> Question | None:
         run = seen_run(tx, caller, run_id)

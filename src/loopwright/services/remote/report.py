@@ -1,4 +1,4 @@
-"""What happened since a moment, on one page: what was verified, what waits for you, what failed, and what it cost."""
+"""What happened since a time, on one page: what was verified, what waits for the user, what failed, and the cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +15,11 @@ from loopwright.services.remote.costs import Cost, Dimension, cost_of, costed_ru
 from loopwright.services.remote.seen import seen_where
 
 USUAL: Final = timedelta(days=1)
-"""How far a report looks back if nothing else is said."""
+"""The default period of a report."""
 _FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _MOST: Final = 1_000
 _LAST: Final = "report"
-"""The cursor of the last report of the whole home; that of one repository has its project behind it."""
+"""The cursor of the last report of the whole home; that of one repository ends with its project."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class PlanLine:
     passed: int
     total: int
     reason: str
-    """Why it failed or waits; empty if there is nothing to say."""
+    """Why it failed or waits; empty if there is no reason."""
     branch: str
     spent_micros: int
 
@@ -50,13 +50,13 @@ class QuotaWait:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkReport:
-    """What happened in a while, and what is next."""
+    """What happened in a period, and what is next."""
 
     since: datetime
     until: datetime
     verified: tuple[PlanLine, ...]
     waiting: tuple[Alert, ...]
-    """What waits for you, the most important first."""
+    """What waits for the user, the most important first."""
     failed: tuple[PlanLine, ...]
     spent: Cost
     spent_by_agent: tuple[Cost, ...]
@@ -74,7 +74,7 @@ async def report(
     project_id: str | None = None,
     after: int | None = None,
 ) -> WorkReport:
-    """Return what happened since a moment, the last day if none is given; `after` leaves out events up to a number."""
+    """Return what happened since a time, by default the last day; `after` leaves out events up to a number."""
 
     def load(tx: Tx) -> WorkReport:
         where = seen_where(tx, caller, project_id)
@@ -152,7 +152,7 @@ def _quota_waits(tx: Tx, begin: datetime, seen: int) -> tuple[QuotaWait, ...]:
 
 
 def _first_since(tx: Tx, begin: datetime) -> int:
-    """Return the number of the first event at or after a moment: events are in order, so by halves."""
+    """Return the number of the first event at or after a time: events are in order, so by bisection."""
     low, high = 1, tx.last_event() + 1
     while low < high:
         middle = (low + high) // 2
@@ -164,19 +164,19 @@ def _first_since(tx: Tx, begin: datetime) -> int:
     return low
 
 
-# The command line reports what happened since it last did.
+# The command line reports what happened since its last report.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """The person at the terminal, in a repository or outside of one."""
+    """The user at the terminal, in a repository or outside one."""
 
     caller: Caller
     cursor: str
 
 
 def owner_of(tx: Tx, checkouts: Sequence[str] | None) -> Owner:
-    """Return who asks: in a repository, it is about its project alone."""
+    """Return the caller: in a repository, the report is about its project alone."""
     ids = None if checkouts is None else sorted(one.id for one in tx.find(Project, path=list(checkouts)))
     caller = Caller(
         token_id="",
@@ -188,7 +188,7 @@ def owner_of(tx: Tx, checkouts: Sequence[str] | None) -> Owner:
 
 
 async def report_since_last(at: Session, owner: Owner) -> WorkReport:
-    """Return what happened since the last such report, the last day if there is none, and note that it was told."""
+    """Return what happened since the last such report, by default the last day, and record this report."""
 
     def begin(tx: Tx) -> tuple[datetime | None, int | None, int]:
         cursor = tx.get(Cursor, owner.cursor)

@@ -1,4 +1,4 @@
-"""A report as Markdown, and as one HTML file that asks nothing of a network."""
+"""A report as Markdown, and as one HTML file without network access."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class _Part:
 
 
 def as_text(report: WorkReport, form: Format) -> str:
-    """Return a report in a form."""
+    """Return a report in a format."""
     if form == "json":
         return readable(document(report))
     return markdown(report) if form == "markdown" else html(report)
@@ -129,7 +129,7 @@ def _cut(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return text in which Markdown finds no marks: agents and sources wrote parts of it."""
+    """Return text in which Markdown finds no markup: agents and sources wrote parts of it."""
     return "".join(f"\\{one}" if one in _SIGNS else one for one in text)
 
 

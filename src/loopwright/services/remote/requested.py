@@ -1,4 +1,4 @@
-"""Carry out in the background what rows ask for; what a killed daemon left is carried out by the next one."""
+"""Carry out in the background what rows request; the next daemon continues what a killed one left."""
 
 import asyncio
 import logging
@@ -13,15 +13,15 @@ from loopwright.services.homes.session import Session
 log = logging.getLogger(__name__)
 
 _TICK_S: Final = 5.0
-"""How long it waits at most if no process tells it of a commit."""
+"""The longest wait if no process reports a commit."""
 _AGAIN_S: Final = 1.0
-"""How long it waits after trouble, for example with a database that does not answer."""
+"""The wait after a problem, for example with an unreachable database."""
 
 Row = TypeVar("Row", bound=Loop | Plan)
 
 
 class Requested(Generic[Row]):
-    """Looks for rows that ask for something, and carries each out in its own task."""
+    """Finds rows that request something, and carries each out in its own task."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Requested(Generic[Row]):
         give_up: Callable[[Tx, Row, LoopwrightError], None],
         again_s: float = _AGAIN_S,
     ) -> None:
-        """Carry out every row of `find`; `give_up` notes why one cannot be, so that it is not found again."""
+        """Carry out every row of `find`; `give_up` records why a row cannot be, so that it is not found again."""
         self._at = at
         self._find = find
         self._carry_out = carry_out
@@ -41,7 +41,7 @@ class Requested(Generic[Row]):
         self._going: dict[str, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
-        """Carry out what is asked for until this task is cancelled."""
+        """Carry out requests until this task is cancelled."""
         try:
             while True:
                 try:
@@ -61,7 +61,7 @@ class Requested(Generic[Row]):
     async def _look(self) -> None:
         wanted = await self._at.home.store.read(self._find)
         for key in self._going.keys() - {one.id for one in wanted}:
-            if not self._going[key].cancelling():  # a second time would end what it still has to do
+            if not self._going[key].cancelling():  # a second cancel would end what it still has to do
                 self._going[key].cancel()  # it was withdrawn in the meantime
         self._going = {key: task for key, task in self._going.items() if not task.done()}
         for row in wanted:
@@ -76,7 +76,7 @@ class Requested(Generic[Row]):
                 raise
             except LoopwrightError as wrong:
                 await self._end(row, wrong)
-            except Exception as defect:  # the boundary: one request must not take down all others
+            except Exception as defect:  # the boundary: one request must not stop all others
                 log.exception("request not carried out", extra={"row": row.id})
                 await self._end(row, LoopwrightError(f"{type(defect).__name__}: {defect}"))
         except StoreUnavailable as away:

@@ -1,4 +1,4 @@
-"""What a plan came to: receipts, diffs and task details, and what a person decides about landed work."""
+"""The results of a plan: receipts, diffs and task details, and the user's decisions about landed work."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ async def verify_receipt(at: Session, caller: Caller, plan_id: str) -> receipts.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineComment:
-    """What a person said about a line of rejected work."""
+    """The user's comment on a line of rejected work."""
 
     task_id: str
     task: str
@@ -56,7 +56,7 @@ class LineComment:
 async def line_comments(
     at: Session, caller: Caller, plan_id: str, task: str | None = None
 ) -> tuple[LineComment, ...]:
-    """Return the comments on lines that went back to agents, the oldest first."""
+    """Return the comments on lines that were sent back to agents, the oldest first."""
 
     def load(tx: Tx) -> tuple[LineComment, ...]:
         plan, _ = plan_and_project(tx, caller, plan_id)
@@ -171,14 +171,14 @@ async def send_back(
 
 
 async def rollback(at: Session, caller: Caller, plan_id: str, task: str) -> Decision:
-    """Take a landed task out of the plan's branch, with everything that builds on it."""
+    """Remove a landed task from the plan's branch, with everything that builds on it."""
     row, project = await at.home.store.read(lambda tx: task_and_project(tx, caller, plan_id, task))
     with acting(at, caller, project):
         return await decisions.rollback(at, row.id)
 
 
 async def reviewed(at: Session, caller: Caller, plan_id: str, task: str | None = None) -> Decision:
-    """Confirm that a person has looked at what landed."""
+    """Record that the user reviewed what landed."""
 
     def load(tx: Tx) -> tuple[str, Project]:
         plan, project = plan_and_project(tx, caller, plan_id)
@@ -190,14 +190,14 @@ async def reviewed(at: Session, caller: Caller, plan_id: str, task: str | None =
 
 
 async def take_over(at: Session, caller: Caller, plan_id: str, task: str) -> handover.TakenOver:
-    """Take a task from its agent, and make a checkout with the last work on it beside the project."""
+    """Take a task from its agent, and create a checkout with the last work on it beside the project."""
     row, project = await at.home.store.read(lambda tx: task_and_project(tx, caller, plan_id, task))
     with acting(at, caller, project):
         return await handover.take_over(at, row.id)
 
 
 async def give_back(at: Session, caller: Caller, plan_id: str, task: str) -> Decision:
-    """Give a task that was taken over back to the agents, without the work of the person."""
+    """Give a task that was taken over back to the agents, without the user's work."""
     row, project = await at.home.store.read(lambda tx: task_and_project(tx, caller, plan_id, task))
     with acting(at, caller, project):
         return await decisions.give_back(at, row.id)

@@ -70,7 +70,7 @@ def _registered(tx: Tx, project: Project, source: str) -> Loop:
 
 
 async def drive_rounds(at: Session, loop: Loop, request: RunRequest) -> None:
-    """Be the controller of a loop's folder until the roadmap is done, something needs you, or this is cancelled."""
+    """Be the controller of a loop's folder until its roadmap is done, the user is needed, or this is cancelled."""
     store = at.home.store
 
     async def begun() -> None:
@@ -91,7 +91,7 @@ async def drive_rounds(at: Session, loop: Loop, request: RunRequest) -> None:
 
 
 async def _followed(at: Session, plan: Plan, _submitter: str) -> Rested:
-    """Wait until the worker of the home has ended a stage; one that is paused is waited for."""
+    """Wait until the worker of the home has ended a stage, even while it is paused."""
     store = at.home.store
 
     def has_ended(tx: Tx) -> bool:
@@ -106,7 +106,7 @@ async def _followed(at: Session, plan: Plan, _submitter: str) -> Rested:
 async def steer_rounds(
     at: Session, loop: Loop, action: Literal["stop", "pause", "resume"], caller: Caller, *, now: bool
 ) -> None:
-    """Pause, stop or resume a loop in rounds; the stages that are open rest with it."""
+    """Pause, stop or resume a loop in rounds; its open stages rest with it."""
     store = at.home.store
     if action == "resume":
 
@@ -134,5 +134,5 @@ async def _rest_stages(at: Session, loop: Loop, action: Literal["stop", "pause"]
 
 
 def _now(tx: Tx, loop: Loop) -> Loop:
-    """Return a loop as it is now."""
+    """Return the current row of a loop."""
     return need(tx.get(Loop, loop.id), "the loop")

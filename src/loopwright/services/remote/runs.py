@@ -1,4 +1,4 @@
-"""Runs: list and look at them, read what they printed, and interrupt one."""
+"""Runs: list and show them, read their output, and interrupt one."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ _AT_ONCE: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPage:
-    """Some lines of what a run printed."""
+    """Some lines of a run's output."""
 
     lines: tuple[OutputLine, ...]
     next_offset: int
-    """Where to read on."""
+    """The position after these lines."""
     ended: bool
     """Whether the run has ended, so that nothing more comes after the last line."""
 
@@ -98,9 +98,9 @@ def _prompt(paths: HomePaths, run: Run) -> str:
 
 
 async def run_log(at: Session, caller: Caller, run_id: str, *, offset: int = 0, limit: int = 500) -> LogPage:
-    """Return what a run printed from a position on, at most `limit` lines."""
+    """Return a run's output from a position on, at most `limit` lines."""
     run = await at.home.store.read(lambda tx: seen_run(tx, caller, run_id))
-    # Looked at first: what ended before the look has printed everything by then.
+    # Checked first: a run that ended before has printed everything by then.
     ended = run.state in PROCESS_OVER
     lines: list[OutputLine] = []
     for line in OutputReader(HomePaths(root=at.home.root).run(run.id), offset).all():
@@ -114,7 +114,7 @@ async def run_log(at: Session, caller: Caller, run_id: str, *, offset: int = 0, 
 
 
 async def follow_log(at: Session, caller: Caller, run_id: str, offset: int) -> AsyncIterator[LogPage]:
-    """Yield what a run prints until it ends; an empty page says that nothing came for a while."""
+    """Yield a run's output until it ends; an empty page means that nothing came for a while."""
     while True:
         page = await run_log(at, caller, run_id, offset=offset, limit=_AT_ONCE)
         offset = page.next_offset

@@ -27,7 +27,7 @@ def seen_project(tx: Tx, caller: Caller, project_id: str) -> Project:
 
 
 def seen_where(tx: Tx, caller: Caller, project_id: str | None) -> dict[str, Any]:
-    """Return what limits a search to one project, or to all that the caller may see."""
+    """Return the filter for one project, or for all that the caller can see."""
     if project_id is not None:
         return {"project_id": seen_project(tx, caller, project_id).id}
     return {} if caller.projects is None else {"project_id": sorted(caller.projects)}

@@ -47,7 +47,7 @@ class NewLoop:
     source: str | None = None
     """The file or folder with the work, relative to the project."""
     spec: Mapping[str, Any] | None = None
-    """A plan, as a plan file has it."""
+    """A plan, in the form of a plan file."""
     template: str | None = None
     """The name of a registered template."""
     values: Mapping[str, str] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class NewLoop:
 
 
 async def create_loop(at: Session, caller: Caller, wanted: NewLoop) -> LoopView:
-    """Register a loop over a source that can be read; a source has one loop."""
+    """Register a loop over a readable source; a source has one loop."""
 
     def may_create(tx: Tx) -> Project:
         check_creation(tx, caller.bounds)
@@ -102,7 +102,7 @@ async def create_loop(at: Session, caller: Caller, wanted: NewLoop) -> LoopView:
 
 
 def _check_settings(caller: Caller, wanted: NewLoop) -> None:
-    """Refuse what only an admin may set, and an agent that no plan could use."""
+    """Refuse settings that only an admin may set, and an agent that no plan could use."""
     if "max_cost" in wanted.settings and not caller.may(Scope.ADMIN):
         raise NotAllowed(
             "a budget can only be set with the scope admin: loops inherit the project's",
@@ -140,7 +140,7 @@ def _source(at: Session, caller: Caller, project: Project, wanted: NewLoop) -> t
 async def ask_to_start(
     at: Session, caller: Caller, loop_id: str, *, flags: Mapping[str, Any] | None = None
 ) -> LoopView:
-    """Ask for the start of a loop; one that runs, or is being started, stays as it is."""
+    """Request the start of a loop; a loop that runs, or is being started, is unchanged."""
 
     def ask(tx: Tx) -> None:
         loop = seen_loop(tx, caller, loop_id)
@@ -154,7 +154,7 @@ async def ask_to_start(
 
 
 def starter(at: Session) -> Requested[Loop]:
-    """Return what starts loops as they are asked for."""
+    """Return the function that starts loops on request."""
     return Requested(at, find=loops.asked_starts, carry_out=_begin, give_up=_note_not_started)
 
 
@@ -179,7 +179,7 @@ async def _begin(at: Session, loop: Loop) -> None:
 
 
 async def start(at: Session, loop: Loop) -> None:
-    """Continue the unfinished plan of a loop, or make a plan of what is open in its source."""
+    """Continue the unfinished plan of a loop, or create a plan from the open items of its source."""
 
     def load(tx: Tx) -> tuple[Loop | None, Project | None, Plan | None, Bounds | None]:
         row = tx.get(Loop, loop.id)
@@ -232,7 +232,7 @@ async def delete_loop(at: Session, caller: Caller, loop_id: str) -> None:
 
 
 def _inside(project: Project, source: str) -> Path:
-    """Return the path of a source; one outside of the project does not exist for a caller."""
+    """Return the path of a source; one outside the project does not exist for a caller."""
     root = (Path(project.path) / project.subfolder).resolve()
     if not source or PurePosixPath(source).is_absolute() or "\0" in source:
         raise UserError("a source is a path relative to the project", code="source_path_wrong")

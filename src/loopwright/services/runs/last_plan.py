@@ -1,4 +1,4 @@
-"""What an earlier plan of a source left behind, and which flags of `run` cannot change it any more."""
+"""The leftovers of a source's last plan, and flags of `run` that cannot change it any more."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,13 +25,13 @@ from loopwright.engine.rows.writeback_debts import DebtView, debt_view, is_asked
 from loopwright.engine.sources.writeback_files import folder_of, inside
 from loopwright.ports import Mark, Source, Store, Tx
 
-# `run` on a plan that was here before: what its flags would have to change is said, never ignored in silence.
+# `run` with an existing plan: flags that would change it are reported, never silently ignored.
 
 _TYPED: Final[Mapping[str, str]] = {"wait_for_limits": "--no-wait", **ROUND_FLAGS}
-"""Flags that are typed under another name than their setting's."""
+"""Flags whose name differs from their setting's."""
 
 _HARMLESS: Final = frozenset({"parallel"})
-"""Flags that change neither what is spent nor what the result is worth."""
+"""Flags that affect neither the cost nor the meaning of the result."""
 
 
 _SETTLED: Final = "every item is done or skipped: what you set open again in the source is done again"
@@ -76,7 +76,7 @@ def _words(key: str, kept: Any) -> str:
 
 
 def refuse_idle(idle: Sequence[Idle], plan: Plan) -> tuple[str, ...]:
-    """Refuse to carry a plan on with flags that would mislead about it; return what to say about the others."""
+    """Refuse to continue a plan with misleading flags; return notes about the others."""
     wrong = [one for one in idle if not one.harmless]
     if wrong:
         kept = ", ".join(f"{one.flag} (it began with {one.kept})" for one in wrong)
@@ -98,9 +98,9 @@ def refuse_idle(idle: Sequence[Idle], plan: Plan) -> tuple[str, ...]:
 def for_finished(
     flags: Mapping[str, Any], *, base: str | None, cancelled: bool = False, left: int | None = None
 ) -> str:
-    """Return how to run a plan that ended once more, with the given flags.
+    """Return how to run an ended plan again, with the given flags.
 
-    `left` is how many items the source has open where others are done or skipped: those are not done again.
+    `left` is how many items the source has open while others are done or skipped: those are not done again.
     """
     given = [flag_of(key) for key, value in {**flags, "base": base}.items() if value is not None]
     was = "was cancelled" if cancelled else "was already run"
@@ -121,7 +121,7 @@ _TOLD: Final = 200
 
 
 async def refuse_left_behind(store: Store, repository: GitRepository, asked: Submission) -> None:
-    """Refuse a new plan that would start without what the last one landed; `--new` says that this is meant."""
+    """Refuse a new plan that would start without what the last one landed; `--new` confirms it."""
     if asked.new:
         return
     plan, landed = await store.read(lambda tx: _landed(tx, asked))
@@ -149,7 +149,7 @@ async def refuse_left_behind(store: Store, repository: GitRepository, asked: Sub
 
 
 def source_debt(tx: Tx, asked: Submission) -> DebtView | None:
-    """Return the status of its last plan that could not be written to the source; None if all was written."""
+    """Return the write-back debt of its last plan; None if all was written."""
     plan = last_plan(tx, asked)
     if plan is None:
         return None
@@ -161,13 +161,13 @@ def source_debt(tx: Tx, asked: Submission) -> DebtView | None:
             )
             return replace(debt, reason=reason)
         return debt
-    # The worker was killed before it wrote the status back, or is about to.
+    # The worker was killed before the write-back, or has not done it yet.
     reason, since = "no worker has done so yet", plan.completed_at or plan.updated_at
     return DebtView(plan_id=plan.id, source=asked.source_path, items=(), reason=reason, since=since)
 
 
 def refuse_untold(debt: DebtView | None, asked: Submission) -> None:
-    """Refuse a new plan of a source that does not say what was done: it would be done again."""
+    """Refuse a new plan of a source without the last status: finished items would be done again."""
     if debt is None or asked.new:
         return
     about = f"of {listed(debt.items)} " if debt.items else ""
@@ -186,12 +186,12 @@ def refuse_untold(debt: DebtView | None, asked: Submission) -> None:
 async def opened_again(
     store: Store, repository: GitRepository, source: Source, asked: Submission
 ) -> tuple[str, ...]:
-    """Return the items that a user has reopened since: the last plan did them, or they were settled before it began."""
+    """Return the items that the user has reopened since: done by the last plan, or settled before it began."""
     plan, loop = await store.read(lambda tx: _over(tx, asked))
     if plan is None or loop is None or plan.source_sha256 != asked.work.sha256 or asked.work.is_copy:
         return ()
     if await store.read(lambda tx: source_debt(tx, asked)) is not None:
-        return ()  # an item without its status is open there as well, and looks the same
+        return ()  # an item without its status is also open there, and looks the same
     if not plan.books:
         marks = await store.read(lambda tx: marks_of(tx, plan.id))
         done = {key for key, (_, told) in marks.items() if told == Mark.DONE.value}
@@ -241,7 +241,7 @@ def _landed(tx: Tx, asked: Submission) -> tuple[Plan | None, int]:
     """Return the last plan of a source, and how many tasks it landed that are not merged, as a squash or otherwise."""
     plan = last_plan(tx, asked)
     if plan is None or plan.status not in ENDED_PLAN:
-        return None, 0  # one that is under way is refused as such
+        return None, 0  # a running plan is refused for that reason
     tasks = tx.find(Task, plan_id=plan.id, status=TaskState.COMPLETE)
     # A pull request is not a merge yet.
     ends = [

@@ -1,6 +1,6 @@
-"""Prepare a run and submit it: read the plan, check all that can be wrong before money is spent, evaluate it.
+"""Prepare a run and submit it: read the plan, check everything that can be wrong before any cost, evaluate it.
 
-A new plan begins, an unfinished one continues, a finished one is left as it is.
+A new plan begins, an unfinished one continues, a finished one is not changed.
 """
 
 import os
@@ -98,7 +98,7 @@ class RunRequest:
     """A plan to run."""
 
     plan: Path
-    """The file or folder that has the work."""
+    """The file or folder with the work."""
     flags: Mapping[str, Any] = field(default_factory=dict)
     """Settings by their keys, above those of the plan and the project; a plan keeps them."""
     source: str | None = None
@@ -108,19 +108,19 @@ class RunRequest:
     settings_file: Path | None = None
     """The project's settings; None for the `loopwright.toml` of the base commit."""
     despite: str = ""
-    """Why the plan is to run although its evaluation refuses it."""
+    """The user's reason to run a plan that its evaluation refuses."""
     new: bool = False
     """Start over a plan that was already done or cancelled."""
     check_base: bool | None = None
-    """Whether to run the gates on the base commit first; None for what the settings say."""
+    """Whether to run the gates on the base commit first; None for the setting."""
     rests: bool = False
-    """Whether the plan rests as a draft until a person dispatches it."""
+    """Whether the plan stays a draft until the user dispatches it."""
     fills: str | None = None
-    """The draft that gets what the file says; None for a new plan."""
+    """The draft that gets the file's content; None for a new plan."""
 
 
 class Importance(StrEnum):
-    """How important something is that a caller is told while a run is prepared."""
+    """The importance of a note while a run is prepared."""
 
     PROGRESS = "progress"
     NOTE = "note"
@@ -128,22 +128,22 @@ class Importance(StrEnum):
 
 
 Tell = Callable[[Importance, str], None]
-"""Takes what is worth knowing before money is spent, as soon as it is known."""
+"""Receives notes before any cost, as soon as they are known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NothingToDo:
-    """Every item of the source is done or skipped, so no plan is made of it."""
+    """Every item of the source is done or skipped, so there is no new plan."""
 
     done: int
     skipped: int
     news: SourceNews
-    """What the source itself says is unfinished."""
+    """What the source itself lists as unfinished."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A plan that may be submitted. It holds the open home: close it, or use it in `async with`."""
+    """A plan that may be submitted. It keeps the home open: close it, or use it in `async with`."""
 
     request: RunRequest
     at: Session
@@ -170,7 +170,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Checked:
-    """A plan that can be read and started, before the home is asked about it."""
+    """A readable plan that could start, before the home is read."""
 
     place: Place
     settings: Settings
@@ -179,16 +179,16 @@ class _Checked:
 
 
 def _unheard(_: Importance, __: str) -> None:
-    """Ignore what is told."""
+    """Ignore a note."""
 
 
 async def prepare(
     request: RunRequest, *, tell: Tell = _unheard, drive: Drive = drive
 ) -> Prepared | NothingToDo:
-    """Check and evaluate a plan, and open the home that it runs in; raise what is wrong before money is spent.
+    """Check and evaluate a plan, and open its home; raise for problems before any cost.
 
-    `tell` gets notes and progress; `drive` drives an agent that evaluates the plan, if the settings ask for one.
-    Raise `UnknownWork` if the repository has work of this source that the home does not know.
+    `tell` gets notes and progress; `drive` drives an agent that evaluates the plan, if the settings require
+    one. Raise `UnknownWork` if the repository has work of this source that the home does not know.
     """
     checked = await _checked(request, tell)
     async with AsyncExitStack() as held:
@@ -206,7 +206,7 @@ async def prepare(
         keep(HomePaths(root=at.home.root), submission.work.held_files)
         if not known:
             submission = await _evaluated(at, checked, tell, drive)
-        # Before a worker can see the plan: it may ask for variables at once.
+        # Before a worker can see the plan: it may request variables at once.
         submitter = held.enter_context(submitting(at.home))
         return Prepared(
             request=request,
@@ -228,7 +228,7 @@ def _nothing_left(submission: Submission) -> NothingToDo:
 
 
 async def _up_to_date(at: Session, request: RunRequest, checked: _Checked, tell: Tell) -> _Checked:
-    """Make sure that the home knows the source's last plan, and the source that plan's status."""
+    """Make sure that the home knows the source's last plan, and that the source has that plan's status."""
     with glance_at(checked.place.root) as repository:
         if was := await note_move(at.home, repository, checked.place.root):
             tell(Importance.NOTE, f"this repository was at {was} before; its plans continue here")
@@ -238,7 +238,7 @@ async def _up_to_date(at: Session, request: RunRequest, checked: _Checked, tell:
     root, named = str(checked.place.root), checked.submission.source_path
     path = await at.home.store.read(lambda tx: known_path(tx, root, named))
     checked = replace(checked, submission=replace(checked.submission, source_path=path))
-    # Before it is judged what is new in it: status that was not written back, or was overwritten, is not new.
+    # Before new items are found: status that was not written back, or was overwritten, is not new.
     asked = checked.submission
     debt, last = await at.home.store.read(lambda tx: (source_debt(tx, asked), last_plan(tx, asked)))
     if debt is not None:
@@ -253,7 +253,7 @@ async def _up_to_date(at: Session, request: RunRequest, checked: _Checked, tell:
 
 
 async def _evaluated(at: Session, checked: _Checked, tell: Tell, drive: Drive) -> Submission:
-    """Return the submission of a new plan with its complete evaluation and what its gates say on the base."""
+    """Return the submission of a new plan with its complete evaluation and the results of its gates on the base."""
     submission, place = checked.submission, checked.place
     with glance_at(place.root) as repository:
         await refuse_left_behind(at.home.store, repository, submission)
@@ -358,18 +358,18 @@ async def _checked(request: RunRequest, tell: Tell) -> _Checked:
     return _Checked(place=place, settings=settings, submission=submission, evaluation=evaluation)
 
 
-# Submit a prepared plan: a new one begins, an unfinished one continues, a finished one is left as it is.
+# Submit a prepared plan: a new one begins, an unfinished one continues, a finished one is not changed.
 
 
 class Standing(StrEnum):
-    """What a submission came to."""
+    """The result of a submission."""
 
     NEW = "new"
-    """A plan was made of it; it has to be driven."""
+    """It became a new plan, which has to be driven."""
     CONTINUED = "continued"
     """Its plan was unfinished and continues; it has to be driven."""
     FINISHING = "finishing"
-    """Only the end of its plan is left to carry out; it has to be driven."""
+    """Only the finish of its plan is left, which has to be driven."""
     ENDED = "ended"
     """Its plan ended before; nothing was started."""
 
@@ -381,11 +381,11 @@ class Submitted:
     plan: Plan
     standing: Standing
     notes: tuple[str, ...] = ()
-    """What to say about a plan that continues."""
+    """Notes about a plan that continues."""
     items_left: int | None = None
-    """Of a plan that ended: how many items its source has open; None if none of them is done or skipped."""
+    """For an ended plan: how many items its source has open; None if none of them is done or skipped."""
     is_merged: bool = False
-    """Of a plan that ended: whether the base has its work."""
+    """For an ended plan: whether the base has its work."""
 
 
 async def submit(prepared: Prepared) -> Submitted:

@@ -1,4 +1,4 @@
-"""Work that a repository has and the home does not know: after its database was lost, or the repository was moved."""
+"""Find work in a repository that the home does not know: after its database was lost, or the repository was moved."""
 
 import json
 import math
@@ -33,16 +33,17 @@ class Unknown:
     """Work of a source that the rows do not have."""
 
     what: str
-    """What was found, in words."""
+    """The work, in words."""
     ways: tuple[str, ...]
     """What to type instead of `--new`."""
     importable: bool = True
 
 
 async def note_move(home: Home, repository: GitRepository, root: Path) -> str:
-    """Recognise a repository that is at another path now; return where it was, empty if it was not moved.
+    """Recognise a moved repository; return its old path, empty if it was not moved.
 
-    It is the project whose folder is gone and whose plan branches or pins this repository has. A clone has none.
+    It is the project whose folder is gone and whose plan branches or pins this repository has. A clone has
+    none.
     """
     gone = await home.store.read(lambda tx: _gone(tx, root))
     if not gone:
@@ -68,7 +69,7 @@ async def note_move(home: Home, repository: GitRepository, root: Path) -> str:
 
 
 def _gone(tx: Tx, root: Path) -> dict[str, tuple[list[Project], set[str]]]:
-    """Return the projects whose folders are gone, by path, with the names of their plans' refs."""
+    """Return the projects with missing folders, by path, with the names of their plans' refs."""
     found: dict[str, tuple[list[Project], set[str]]] = {}
     if tx.find(Project, path=str(root), limit=1):
         return found
@@ -82,7 +83,7 @@ def _gone(tx: Tx, root: Path) -> dict[str, tuple[list[Project], set[str]]]:
 
 
 async def unknown_work(home: Home, repository: GitRepository, asked: Submission) -> Unknown | None:
-    """Return work of a source that is exported or on a branch, and that a new plan would do again."""
+    """Return exported work of a source, or work on a branch, that a new plan would do again."""
     if asked.new:
         return None
     last = await home.store.read(lambda tx: last_plan(tx, asked))
@@ -109,7 +110,7 @@ async def unknown_work(home: Home, repository: GitRepository, asked: Submission)
 
 
 def _exported(root: Path, source_path: str, last: Plan | None) -> list[dict[str, Any]]:
-    """Return what was exported of the last plan of a source, or of all if the rows have none."""
+    """Return the exported last plan of a source, or all if the rows have none."""
     names = state_files(root, "plans", f"{last.id}.json" if last is not None else "plan_*.json")
     found = []
     for path in names:
@@ -133,7 +134,7 @@ def _owner(tx: Tx, plan_id: str) -> Project | None:
 
 
 async def _on_a_branch(home: Home, repository: GitRepository, asked: Submission) -> Unknown | None:
-    """Return a plan branch that landed tasks of this source and that no row knows."""
+    """Return a plan branch with landed tasks of this source and without a row."""
     form = ("--format=%(refname:short) %(objectname)", f"--no-merged={asked.base.sha}")
     said = await repository.git.run(
         "for-each-ref", *form, "refs/heads/loopwright/", env=user_env(), cwd=asked.root

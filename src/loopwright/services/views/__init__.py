@@ -1,4 +1,4 @@
-"""What a home shows now: plans, tasks, runs, events, and what each of them changed.
+"""The current state of a home: plans, tasks, runs, events, and their changes.
 
-Not here: what agents and gates printed (`services.recordings`), and how any of it looks on a screen (`cli.screens`).
+Not here: the output of agents and gates (`services.recordings`), and layout on a screen (`cli.screens`).
 """

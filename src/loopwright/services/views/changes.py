@@ -17,20 +17,20 @@ from loopwright.engine.views.views import TaskDetail, task_detail
 from loopwright.ports import Tx
 from loopwright.services.homes.read_only_home import Look, glancing, wanted
 
-# Neither programs of the user's configuration nor of an agent's attributes take part.
+# Neither programs of the user's configuration nor of an agent's attributes run.
 _PLAIN: Final = ("--no-ext-diff", "--no-textconv")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """How much a diff touches."""
+    """The size of a diff."""
 
     files: tuple[str, ...]
     insertions: int
     deletions: int
 
     def in_words(self, *, names: int = 3) -> str:
-        """Return the change as half a line."""
+        """Return the change as part of a line."""
         if not self.files:
             return "changed nothing"
         more = f" and {len(self.files) - names} more" if len(self.files) > names else ""
@@ -45,7 +45,7 @@ class Changes:
         self._path = path
 
     async def between(self, old: str | None, new: str | None) -> Change | None:
-        """Return what differs between two commits; None when one of them is not there."""
+        """Return the difference between two commits; None if one of them does not exist."""
         if old is None or new is None:
             return None
         try:
@@ -89,13 +89,13 @@ class Span:
 
     repository: Path
     name: str
-    """The plan, task or run whose change this is."""
+    """The plan, task or run that made the change."""
     old: str
     new: str
 
 
 def span_of(target: str | None, *, tell: Callable[[str], None]) -> Span:
-    """Return the commits around what a plan, a task or a run changed; `tell` what was chosen if none is named."""
+    """Return the commits around the change of a plan, a task or a run; `tell` the choice if none is named."""
     with glancing() as look:
         row = look.store.read_sync(lambda tx: wanted(tx, target, verb="diff", tell=tell))
         path, name, old, new = look.store.read_sync(lambda tx: _span(tx, look, row))
@@ -114,7 +114,7 @@ async def write_diff(span: Span, sink: Callable[[bytes], object], *, color: bool
 
 
 async def changes_of(detail: TaskDetail) -> dict[int, Change | None]:
-    """Return what each attempt changed by its number, and under 0 what landed."""
+    """Return what each attempt changed, by its number; 0 is what landed."""
     repository = Changes(Path(detail.path))
     found = {one.n: await repository.between(one.base_sha, one.tip_sha) for one in detail.attempts}
     if detail.task.commit:

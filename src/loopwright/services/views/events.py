@@ -1,4 +1,4 @@
-"""The events of a plan in their order, from any number on, and the records that services return as they are stored."""
+"""The events of a plan in order, from any number on, and the row types that services return."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from loopwright.adapters.store.sql import SqlStore
 
 
-# The records that services return as they are stored.
+# Rows that services return unchanged.
 
 
 __all__ = [
@@ -40,7 +40,7 @@ _REFRESH_S: Final = 1.0
 
 
 class Followed:
-    """One plan that is watched: nothing is started and nothing is changed."""
+    """A plan that is watched: nothing is started and nothing is changed."""
 
     def __init__(self, look: "Look[SqlStore]", plan_id: str) -> None:
         """Watch a plan of an open home."""
@@ -52,13 +52,13 @@ class Followed:
         return await self._look.store.read(lambda tx: look_at(tx, self._look, self.plan_id))
 
     async def changed(self, seconds: float = _REFRESH_S) -> None:
-        """Wait until something changes in the home, or for so many seconds."""
+        """Wait until something changes in the home, or for this many seconds."""
         await self._look.store.changed(seconds)
 
     async def events(self, after: int | None = None) -> AsyncIterator[RecordedEvent | Seen]:
         """Yield the plan's events as they come, after number `after`, and the plan itself once it rests.
 
-        Without a number, only what happens from now on.
+        Without a number, only new events.
         """
         at = await self._look.store.read(lambda tx: tx.last_event()) if after is None else after
         while True:

@@ -1,4 +1,4 @@
-"""Plans as they are now, with the processes behind them, what their source says beyond them, and what to do next."""
+"""The current state of plans, their processes, later changes of their source, and the next steps."""
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -28,12 +28,12 @@ from loopwright.services.homes.repository import has_branch
 if TYPE_CHECKING:
     from loopwright.services.homes.session import Session
 
-# A plan together with what its source says beyond it.
+# A plan together with later changes of its source.
 
 
 async def view_with_news(at: "Session", plan_id: str) -> PlanView:
     """Return a plan, and, once it ended, what is new in its source."""
-    import asyncio  # `status` does without it
+    import asyncio  # `status` does not need it
 
     paths = HomePaths(root=at.home.root)
     view, ended = await at.home.store.read(
@@ -50,11 +50,11 @@ def with_news(view: PlanView, ended: Ended | None, *, ask_program: bool = False)
     return replace(view, news=source_news(source, ended, ask_program=ask_program))
 
 
-# What the folders around a plan show, which its next steps depend on.
+# Facts about the folders around a plan, for its next steps.
 
 
 def known_about(view: PlanView, *, is_worked_on: bool = False) -> Known:
-    """Look at the plan's repository, and at the current folder."""
+    """Read the plan's repository, and the current folder."""
     ended = view.status in ("VERIFIED", "FAILED")
     file = planned_file(view)
     return Known(
@@ -108,7 +108,7 @@ class Seen:
     alive: int
     """Agents and gates of the plan that run on this machine now."""
     current: bool
-    """Whether the plan is what its loop drives."""
+    """Whether the plan is its loop's current plan."""
 
     @property
     def at_rest(self) -> bool:
@@ -124,7 +124,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """A home at a glance: its workers, its plans, and one plan in detail."""
+    """A short overview of a home: its workers, its plans, and one plan in detail."""
 
     home: Path
     workers: tuple[WorkerSeen, ...]
@@ -139,9 +139,9 @@ class Overview:
     row: Plan | None
     """The record of the named plan; None if none was named."""
     closed: tuple[Envelope, ...]
-    """Accounts that no agent may draw from now."""
+    """Accounts that no agent may use now."""
     untold: tuple[DebtView, ...]
-    """Sources that Loopwright could not write the status back to."""
+    """Sources with a write-back debt."""
 
 
 def overview(look: Look[Any], named: Plan | None = None, *, everywhere: bool = False) -> Overview:
@@ -200,8 +200,8 @@ _RECEIPT_S: Final = 5.0
 
 
 async def ended_view(at: "Session", plan_id: str) -> PlanView:
-    """Return a plan that rests, with the news of its source; wait a moment for the receipt of one that ended."""
-    import asyncio  # `status` does without it
+    """Return a plan that rests, with the news of its source; wait briefly for the receipt of one that ended."""
+    import asyncio  # `status` does not need it
 
     view = await view_with_news(at, plan_id)
     if view.status in ENDED_PLAN:
@@ -213,5 +213,5 @@ async def ended_view(at: "Session", plan_id: str) -> PlanView:
 
 
 def receipt_file(view: PlanView) -> Path:
-    """Return where the receipt of a plan is written."""
+    """Return the path of a plan's receipt."""
     return state_file(Path(view.path), "receipts", f"{view.id}.json")

@@ -1,4 +1,4 @@
-"""Find what a user names, and show one task with everything that is known about it and what you can do about it."""
+"""Find what a user names, and show one task with everything that is known about it and the possible actions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ _AT_REST: Final = (LoopState.PAUSED, LoopState.STOPPED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSeen:
-    """A task, and the names to type for it and for the tasks that hold it up."""
+    """A task, and what to type for it and for the tasks that hold it up."""
 
     detail: TaskDetail
     names: Names
@@ -75,7 +75,7 @@ def task_seen(tx: Tx, look: Look[Any], row: Task) -> TaskSeen:
 
 
 def objecting_commands(attempt: AttemptView) -> frozenset[str]:
-    """Return the commands one of whose checks speaks against the work, whatever their exit code."""
+    """Return the commands with a check against the work, whatever their exit code."""
     return frozenset(
         one.command
         for n, one in enumerate(attempt.commands, 1)
@@ -84,7 +84,7 @@ def objecting_commands(attempt: AttemptView) -> frozenset[str]:
 
 
 def _blockers(tx: Tx, row: Task) -> list[Task]:
-    """Return the failed or cancelled tasks that hold this one up, however far away."""
+    """Return the failed or cancelled tasks that hold this one up, directly or not."""
     tasks = {task.id: task for task in tx.find(Task, plan_id=row.plan_id, order_by=("position",))}
     ahead, seen = list(row.depends_on), set[str]()
     while ahead:
@@ -122,7 +122,7 @@ def look_up(target: str | None = None, *, everywhere: bool = False) -> "Overview
 
 
 def look_up_obvious(target: str | None, *, tell: Callable[[str], None]) -> "Overview | TaskSeen | RunView":
-    """Return what `target` names; without a name, what most needs a look, and `tell` what that is."""
+    """Return what `target` names; without a name, the default target, and `tell` what that is."""
     with glancing() as look:
         return _seen(look, look.store.read_sync(lambda tx: wanted(tx, target, tell=tell)))
 
@@ -134,7 +134,7 @@ def _seen(
         view: RunView = look.store.read_sync(lambda tx: run_view(tx, row, look.paths))
         return view
     if isinstance(row, Task):
-        # An overview is shown in a moment, and does not need what a task's details need.
+        # An overview is needed at once, without the data of a task's details.
 
         seen: TaskSeen = look.store.read_sync(lambda tx: task_seen(tx, look, row))
         return seen

@@ -1,4 +1,4 @@
-"""Make, list and remove webhooks, and send again what their receivers did not take."""
+"""Create, list and remove webhooks, and send undelivered events again."""
 
 import secrets
 from collections.abc import Collection
@@ -29,7 +29,7 @@ _LOOKED_AT: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookView:
-    """A webhook as people see it: without its secret."""
+    """A webhook without its secret."""
 
     id: str
     url: str
@@ -40,14 +40,14 @@ class WebhookView:
     """`on`, `retrying` or `off`."""
     error: str
     behind: int
-    """How many events the log has that were not looked at for it."""
+    """How many events of the log were not processed for it yet."""
     dead: int
     row: Webhook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """An event that a receiver gets, and whether it took it."""
+    """An event for a receiver, and whether it was delivered."""
 
     n: int
     type: str
@@ -60,11 +60,11 @@ class Sent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewWebhook:
-    """A webhook that was just made."""
+    """A new webhook."""
 
     view: WebhookView
     secret: str
-    """It signs every message, and is shown once."""
+    """Signs every message, and is shown once."""
 
 
 async def create_webhook(
@@ -132,7 +132,7 @@ async def create_webhook(
 
 
 async def list_webhooks(at: Session, caller: Caller) -> tuple[WebhookView, ...]:
-    """Return the webhooks that reach no further than the caller, the oldest first."""
+    """Return the webhooks that the caller's token allows, the oldest first."""
 
     def load(tx: Tx) -> tuple[WebhookView, ...]:
         found = tx.find(Webhook, order_by=("created_at",))
@@ -147,7 +147,7 @@ async def get_webhook(at: Session, caller: Caller, webhook_id: str) -> WebhookVi
 
 
 async def remove_webhook(at: Session, caller: Caller, webhook_id: str) -> None:
-    """Send nothing more to a receiver, and forget its secret and its dead letters."""
+    """Stop sending to a receiver, and delete its secret and its dead letters."""
 
     def remove(tx: Tx) -> None:
         found = _seen(tx, caller, webhook_id)
@@ -194,7 +194,7 @@ def _sent(event: RecordedEvent, hook: Webhook, letter: DeadLetter | None) -> Sen
 
 
 async def replay(at: Session, caller: Caller, webhook_id: str) -> WebhookView:
-    """Send the dead letters of a webhook again, in their order, and then what waits; one that is off is on again."""
+    """Send the dead letters of a webhook again, in order, then the waiting events; turn it on if it is off."""
 
     def ask(tx: Tx) -> WebhookView:
         found = _seen(tx, caller, webhook_id)

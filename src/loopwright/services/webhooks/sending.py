@@ -1,6 +1,7 @@
-"""Send events to the receivers of webhooks: each in the order of the log, one at a time, until it took it.
+"""Send events to the receivers of webhooks: each in the order of the log, one at a time, until it is delivered.
 
-A message that arrived just before a kill is sent again with the same `webhook-id`, so a receiver can tell.
+A message that arrived just before a kill is sent again with the same `webhook-id`, so that a receiver can
+recognise it.
 """
 
 import asyncio
@@ -34,11 +35,11 @@ from loopwright.services.homes.session import Session
 log = logging.getLogger(__name__)
 
 LARGEST: Final = 64 << 10
-"""How many bytes a message may have; a larger one goes without its details."""
+"""How many bytes a message may have; a larger one is sent without its details."""
 _TICK_S: Final = 5.0
 _AGAIN_S: Final = 1.0
 _SPAN: Final = 10_000
-"""How much of the log one look covers, and how far a receiver may be ahead of its row."""
+"""How much of the log one pass covers, and how far a receiver may be ahead of its row."""
 _OWN: Final = frozenset({"webhook.claim", "webhook.sent", "webhook.passed"})
 
 Post = Callable[[Webhook, bytes, Mapping[str, str]], Awaitable[Delivery]]
@@ -47,7 +48,7 @@ Render = Callable[[RecordedEvent], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Item:
-    """What is to be sent next."""
+    """The next event to send."""
 
     hook: Webhook
     event: RecordedEvent
@@ -56,7 +57,7 @@ class _Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rest:
-    """Nothing can be sent for so long, unless something happens."""
+    """How long nothing can be sent, unless something happens."""
 
     seconds: float
     hook: Webhook | None = None
@@ -65,7 +66,7 @@ class _Rest:
 
 
 class Sender:
-    """Sends to every receiver at its own pace; what a killed daemon left is sent by the next one."""
+    """Sends to every receiver at its own pace; the next daemon continues what a killed one left."""
 
     def __init__(
         self,
@@ -147,7 +148,7 @@ class Sender:
         return await self._at.home.store.transact("webhook.claim", partial(self._claimed, hook_id=hook_id))
 
     def _claimed(self, tx: Tx, *, hook_id: str) -> bool:
-        """Become the one that sends to a receiver, or see that another daemon is."""
+        """Become the sender of a receiver, unless another daemon is."""
         hook = tx.get(Webhook, hook_id)
         if hook is None or _is_others(hook, self._me, tx.now()):
             return False
@@ -225,7 +226,7 @@ class Sender:
                 )
 
     def _settle(self, tx: Tx, item: _Item, letter: DeadLetter | None) -> None:
-        """Continue behind the event, or forget the letter that was taken."""
+        """Continue after the event, or delete the delivered letter."""
         if letter is not None:
             tx.delete(DeadLetter, letter.id)
         elif item.letter is None:
@@ -233,7 +234,7 @@ class Sender:
 
 
 def _find(tx: Tx, *, hook_id: str, me: str, passed: int) -> _Item | _Rest | None:
-    """Return what is to be sent next to a receiver; None if it is off or removed."""
+    """Return the next event for a receiver; None if it is off or removed."""
     hook = tx.get(Webhook, hook_id)
     if hook is None or hook.off_at is not None:
         return None
