@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 from tests.acceptance.control.greeting import PLAN, block
 from tests.acceptance.control.workshop import kill
 from tests.acceptance.sandbox import task
@@ -11,6 +11,7 @@ from tests.browser.conftest import Screen
 from tests.waiting import eventually
 
 from loopwright.core.rows.model import Project
+from loopwright.services.dashboard.trail import MOST
 
 pytestmark = pytest.mark.browser
 
@@ -153,25 +154,72 @@ def test_a_page_reconnects_after_the_daemon_restarts_and_misses_nothing(screen: 
     served.play({"slow": [[gate.step, {"write": "slow", "text": "1\n"}]]})
     screen.sign_in()
     plan = _start(screen, "slow", [task("slow", "test -s slow")])
-    page = screen.open(f"/plans/{plan}")
+    page = screen.open(f"/plans/{plan}?tab=events")
     expect(page.locator(".page-head .status")).to_have_text(re.compile("Running"), timeout=60_000)
+    expect(page.locator(".trail li").first).to_be_visible()
     port = screen.url.rpartition(":")[2]
     kill(served.going[-1])
     gate.let_go()
     served.start("serve", "--port", port, "--json")
     expect(page.locator(".page-head .status")).to_have_text(re.compile("Verified"), timeout=90_000)
     expect(page.locator("#connection")).to_be_hidden(timeout=30_000)
+    every = [one for one in served.events() if one.plan == plan][-MOST:]
+    expect(page.locator(".trail li")).to_have_count(len(every))
+    shown = page.locator(".trail li").evaluate_all("all => all.map((one) => one.id)")
+    assert sorted(shown) == sorted(f"event-{one.n}" for one in every)
+
+
+def _tab_to(page: Page, wanted: Locator) -> None:
+    """Press Tab until an element has the focus."""
+    expect(wanted).to_be_visible(timeout=60_000)
+    for _ in range(80):
+        if wanted.evaluate("one => one === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not lead to {wanted}")
+
+
+def _go(page: Page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
 
 
 @pytest.mark.more
-def test_the_keyboard_is_enough(screen: Screen) -> None:
-    screen.sign_in()
+def test_a_plan_is_started_answered_and_accepted_by_keys_alone(screen: Screen) -> None:
+    served = screen.served
+    served.play({"hard": [[{"claim": "done"}], [{"write": "hard", "text": "1\n"}]]})
+    path = served.plan("plan", [{**task("hard", "test -s hard"), "max_attempts": 1}])
+    path.rename(served.repository / path.name)
     page = screen.page
+    page.goto(screen.url)
+    expect(page.get_by_label("Token")).to_be_focused()
+    page.keyboard.insert_text(served.token)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Nothing runs yet")).to_be_visible()
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
-    for _ in range(3):
-        page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Board")).to_be_focused()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name=re.compile("Queued"))).to_be_visible()
+    _tab_to(page, page.get_by_role("main").get_by_role("link", name="New loop"))
+    page.keyboard.press("Enter")
+    _tab_to(page, page.get_by_role("button", name="Create and start").first)
+    page.keyboard.press("Enter")
+    # The badge leads to the question.
+    expect(page.locator("#asks .badge")).to_be_visible(timeout=60_000)
+    _go(page, "g", "q")
+    _tab_to(page, page.get_by_role("button", name="retry", exact=True))
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="No open questions")).to_be_visible()
+    _go(page, "g", "h")
+    _tab_to(page, page.get_by_role("region", name="Ready to accept").get_by_role("link"))
+    page.keyboard.press("Enter")
+    _tab_to(page, page.get_by_role("button", name="Accept", exact=True))
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    page.keyboard.press("Enter")
+    _tab_to(page, dialog.get_by_role("button", name="Accept the work"))
+    page.keyboard.press("Enter")
+    expect(page.locator(".next")).to_contain_text("The work is in trunk", timeout=60_000)
     assert screen.complaints == []

@@ -28,8 +28,10 @@ class Palette {
   here() {
     const found = [];
     const add = (element, kind, label) => found.push({ element, kind, label: label.replace(/\s+/g, " ").trim() });
-    for (const one of document.querySelectorAll("main .actions form button, main .inline form button")) {
-      if (one.textContent.trim().length > 1) add(one, "do", one.textContent);
+    const buttons = "main .actions form button, main .actions > button[popovertarget], main .inline form button";
+    for (const one of document.querySelectorAll(buttons)) {
+      // What is in a dialog belongs to the button that opens it.
+      if (one.textContent.trim().length > 1 && !one.closest("[popover]")) add(one, "do", one.textContent);
     }
     for (const one of document.querySelectorAll("main .tabs a")) add(one, "view", one.textContent);
     for (const one of document.querySelectorAll("nav[aria-label=Main] a")) add(one, "page", one.textContent);
