@@ -10,6 +10,7 @@ from loopwright.config.kinds import Kind, is_inside, items
 from loopwright.core.policy.prices import read_price
 
 _SLOTS: Final = rf"^{AGENT_NAME}(/{ACCOUNT_NAME})? [1-9][0-9]{{0,3}}$"
+_TARGET: Final = r"^[A-Za-z][A-Za-z0-9]*://\S+$"
 _NAME: Final = {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"}
 
 
@@ -27,6 +28,10 @@ def _is_network(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _is_target(url: str) -> bool:
+    return re.fullmatch(_TARGET, url) is not None and len(url) <= 2000
 
 
 def _is_command(text: str) -> bool:
@@ -68,6 +73,11 @@ NETWORKS: Final = items(
     what='a list of networks such as "127.0.0.0/8"',
     each=_is_network,
     schema={"minLength": 2, "maxLength": 50},
+)
+TARGETS: Final = items(
+    what='a list of URLs of Apprise, such as "ntfy://my-topic"',
+    each=_is_target,
+    schema={"pattern": _TARGET, "maxLength": 2000},
 )
 PRICES: Final = items(
     what='a list such as "gpt-5* 1.25 10 0.125": model, then dollars for a million tokens of input, output, '

@@ -68,6 +68,8 @@ class Settings:
         value = setting.kind.show(self.get(setting.key))
         if setting.key == "database":
             value = without_password(value)
+        if setting.key == "notify":
+            value = [f"{one.partition('://')[0]}://***" for one in value]
         return ShownSetting(
             key=setting.key,
             value=value,

@@ -46,7 +46,17 @@ from loopwright.config.kinds import (
     read_home,
     text,
 )
-from loopwright.config.lists import COMMANDS, DOCUMENTS, FALLBACKS, NETWORKS, PRICES, SLOTS, VARIABLES, paths
+from loopwright.config.lists import (
+    COMMANDS,
+    DOCUMENTS,
+    FALLBACKS,
+    NETWORKS,
+    PRICES,
+    SLOTS,
+    TARGETS,
+    VARIABLES,
+    paths,
+)
 from loopwright.core.values.policy import (
     ConfiguredRunner,
     GateCommand,
@@ -266,6 +276,13 @@ class Values:
         NETWORKS,
         (),
         "Networks to which webhooks may be sent besides public addresses; over plain http too.",
+        machine=True,
+    )
+    notify: tuple[str, ...] = setting(
+        TARGETS,
+        (),
+        "URLs of Apprise that get a notice when a plan is done, failed, needs you or nears its budget, and of alerts. "
+        "`${NAME}` is replaced by the secret variable NAME.",
         machine=True,
     )
     max_cost: int | None = setting(

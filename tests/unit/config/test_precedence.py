@@ -39,6 +39,7 @@ SAMPLES: dict[str, list[object]] = {
     "heal.investigator": ["a", "b:m", "c", "d", "e", "f"],
     "heal.stronger": ["a", "b:m", "c", "d", "e", "f"],
     "webhook_networks": [[f"10.{n}.0.0/16"] for n in range(1, 7)],
+    "notify": [[f"json://h{n}"] for n in range(1, 7)],
     "monitor.every": ["10s", "20s", "40s", "50s", "1m", "2m"],
     "monitor.hung": ["1m", "2m", "3m", "4m", "6m", "7m"],
     "monitor.stuck": [2, 3, 4, 5, 6, 7],

@@ -39,6 +39,7 @@ REVISIONS: Final = (
     "0015",
     "0016",
     "0017",
+    "0018",
 )
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
 

@@ -580,6 +580,7 @@ CREATE TABLE webhooks (
     sender_until VARCHAR(27),
     created_by TEXT NOT NULL,
     created_at VARCHAR(27) NOT NULL,
+    target TEXT,
     CONSTRAINT pk_webhooks PRIMARY KEY (id)
 );
 CREATE TABLE workers (

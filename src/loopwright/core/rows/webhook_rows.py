@@ -33,6 +33,8 @@ class Webhook:
     """When another daemon may take over sending."""
     created_by: str
     created_at: datetime
+    target: str | None = None
+    """The target of the setting `notify` that the row is for, without its secrets; None for a webhook."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

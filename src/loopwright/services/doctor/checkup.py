@@ -27,6 +27,7 @@ _OF_HOME: Final[tuple[Callable[[Settings], list[Finding]], ...]] = (
     checkup_home.disk,
     checkup_home.database,
     checkup_project.forge,
+    checkup_project.notices,
 )
 
 

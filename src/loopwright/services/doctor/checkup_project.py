@@ -21,6 +21,7 @@ from loopwright.services.doctor.checkup_machine import Finding, Status
 from loopwright.services.doctor.probes import invocation_of
 from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import glance_at, here
+from loopwright.services.notifications.targets import check_targets, name_of
 
 # The accounts that the settings name for agents, each with its login.
 
@@ -54,6 +55,25 @@ def _account(agent: str, account: Account, settings: Settings) -> Finding:
         parts.append(f"home {shown}")
     parts += [f"{variable} from {source}" for variable, source in account.variables.items()]
     return Finding(name=name, status=Status.OK, text=", ".join(parts) or "the usual login of the agent")
+
+
+# `doctor`: the targets of `notify`. No notice is sent.
+
+
+def notices(settings: Settings) -> list[Finding]:
+    """Look whether Apprise is installed and can use each target."""
+    found: dict[str, Finding] = {}
+    for url in settings.values.notify:
+        try:
+            check_targets((url,), settings, environment())
+        except LoopwrightError as wrong:
+            one = Finding(
+                name="notify", status=Status.WARN, text=str(wrong), fix=getattr(wrong, "hint", None) or ""
+            )
+        else:
+            one = Finding(name="notify", status=Status.OK, text=f"Apprise can use {name_of(url)}")
+        found[one.text] = one
+    return list(found.values())
 
 
 def _variable(agent: str, settings: Settings) -> str:

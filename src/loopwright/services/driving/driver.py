@@ -31,6 +31,7 @@ from loopwright.engine.sources.later_edits import ended_plan, stale_items
 from loopwright.engine.views.views import PlanView, plan_view
 from loopwright.engine.worker.worker import WorkerLoop
 from loopwright.ports import Tx
+from loopwright.services.driving.reporting import reporting
 from loopwright.services.homes.caller import unheard
 from loopwright.services.homes.context import actor, called_as
 from loopwright.services.homes.session import Session
@@ -137,6 +138,7 @@ class Driver:
         self._submitter = submitter
         self._plan_id = plan.id
         self._project_id = plan.project_id
+        self._loop_id = plan.loop_id
         self._actor = actor
         self._tell = tell
         self._cannot_pause = cannot_pause
@@ -148,7 +150,11 @@ class Driver:
         self._left = False
 
     async def run(self) -> Rested:
-        """Drive or follow the plan until it rests."""
+        """Drive or follow the plan until it rests, and send notices of it."""
+        async with reporting(self._at, self._loop_id):
+            return await self._run()
+
+    async def _run(self) -> Rested:
         self._home.membership.attend(self._project_id)
         try:
             while not await self._at_rest():

@@ -19,6 +19,7 @@ from loopwright.engine.rows.moves import MACHINE
 from loopwright.engine.views.views import goes_on
 from loopwright.ports import Tx
 from loopwright.services.driving.hung import HungHolder
+from loopwright.services.driving.reporting import reporting
 from loopwright.services.homes.context import called_as, look_settings
 from loopwright.services.homes.session import Session, opened
 
@@ -120,11 +121,12 @@ async def work_in(
     tell: Callable[[WorkerNews], None],
 ) -> None:
     """Do what `work` does, in a home that is open already."""
-    try:
-        if await _joined(at, stop, tell):
-            await _run(at, slots, until_idle=until_idle, stop=stop, tell=tell)
-    finally:
-        at.home.membership.release()
+    async with reporting(at):
+        try:
+            if await _joined(at, stop, tell):
+                await _run(at, slots, until_idle=until_idle, stop=stop, tell=tell)
+        finally:
+            at.home.membership.release()
 
 
 async def _joined(at: Session, stop: asyncio.Event, tell: Callable[[WorkerNews], None]) -> bool:

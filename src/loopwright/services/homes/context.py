@@ -80,7 +80,8 @@ def called_as() -> str:
     from loopwright.adapters.agents.environment import secret_values
     from loopwright.adapters.processes.redaction import redacted
 
-    return redacted(" ".join(sys.argv[:3]), secret_values(environment()))
+    words = ["--notify=***" if one.startswith("--notify=") else one for one in sys.argv[:3]]
+    return redacted(" ".join(words), secret_values(environment()))
 
 
 def project_text(folder: Path) -> str | None:

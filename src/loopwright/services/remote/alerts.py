@@ -31,6 +31,7 @@ from loopwright.engine.views.limit_views import cap_views
 from loopwright.engine.views.worker_views import live_workers
 from loopwright.ports import NOT_NULL, Tx
 from loopwright.services.homes.session import Session
+from loopwright.services.notifications.targets import name_of
 from loopwright.services.remote.seen import seen_where
 
 _RECENT: Final = timedelta(days=7)
@@ -38,6 +39,8 @@ _RECENT: Final = timedelta(days=7)
 _REMEMBERED: Final = timedelta(days=90)
 """The longest time that an acknowledgement holds: an alert that still exists is then shown again."""
 _MOST: Final = 200
+_FAILED: Final = 3
+"""How often in a row a target of `notify` fails until that is an alert."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +105,7 @@ def _alerts(tx: Tx, at: Session, caller: Caller, project_id: str | None) -> list
         *_of_the_monitor(tx, where),
     ]
     if project_id is None and caller.sees(None):
-        found += [*_of_accounts(tx), *_of_workers(tx, at), *_of_webhooks(tx)]
+        found += [*_of_accounts(tx), *_of_workers(tx, at), *_of_webhooks(tx), *_of_targets(tx, at)]
     known = {one.id: one for one in tx.find(Acknowledgement)}
     ranks = list(Severity)
     return sorted(
@@ -301,7 +304,7 @@ def _of_workers(tx: Tx, at: Session) -> Iterator[Alert]:
 
 def _of_webhooks(tx: Tx) -> Iterator[Alert]:
     dead = tx.tally(DeadLetter, "webhook_id")
-    for one in tx.find(Webhook):
+    for one in tx.find(Webhook, target=None):
         # Its path may contain a password of the receiver, so only the host is named.
         host = urlsplit(one.url).hostname
         if one.off_at is not None:
@@ -318,3 +321,17 @@ def _of_webhooks(tx: Tx) -> Iterator[Alert]:
             hint=f"fix the receiver, then `loopwright webhooks replay {one.id}`",
             since=since,
         )
+
+
+def _of_targets(tx: Tx, at: Session) -> Iterator[Alert]:
+    names = {name_of(url) for url in at.settings.values.notify}
+    for one in tx.find(Webhook, target=sorted(names)) if names else ():
+        if one.failures >= _FAILED:
+            yield Alert(
+                id=f"notify:{one.id}",
+                severity=Severity.WARNING,
+                kind="notify_stuck",
+                message=f"{one.target} of the setting notify takes no notices: {one.error}",
+                hint="fix the target; Loopwright tries again",
+                since=one.created_at,
+            )

@@ -101,7 +101,7 @@ async def create_webhook(
     secret = new_secret(secrets.token_bytes(32))
 
     def insert(tx: Tx) -> WebhookView:
-        if tx.count(Webhook) >= _MOST:
+        if tx.count(Webhook, target=None) >= _MOST:
             raise Refused(
                 f"there are {_MOST} webhooks already",
                 code="webhooks_too_many",
@@ -135,7 +135,7 @@ async def list_webhooks(at: Session, caller: Caller) -> tuple[WebhookView, ...]:
     """Return the webhooks that the caller's token allows, the oldest first."""
 
     def load(tx: Tx) -> tuple[WebhookView, ...]:
-        found = tx.find(Webhook, order_by=("created_at",))
+        found = tx.find(Webhook, target=None, order_by=("created_at",))
         return tuple(_view(tx, one) for one in found if _is_seen(one, caller))
 
     return await at.home.store.read(load)
@@ -223,7 +223,7 @@ def _view(tx: Tx, row: Webhook) -> WebhookView:
 
 def _seen(tx: Tx, caller: Caller, webhook_id: str) -> Webhook:
     found = tx.get(Webhook, webhook_id)
-    if found is None or not _is_seen(found, caller):
+    if found is None or found.target is not None or not _is_seen(found, caller):
         raise NotFound(f"there is no webhook {webhook_id}", code="webhook_not_found")
     return found
 

@@ -47,7 +47,7 @@ Render = Callable[[RecordedEvent], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Item:
+class Item:
     """The next event to send."""
 
     hook: Webhook
@@ -103,11 +103,15 @@ class Sender:
             await asyncio.gather(*self._going.values(), return_exceptions=True)
 
     async def _look(self) -> None:
-        known = {one.id for one in await self._at.home.store.read(lambda tx: tx.find(Webhook, off_at=None))}
+        known = await self._at.home.store.read(self.known)
         for one in known - self._going.keys():
             self._going[one] = asyncio.create_task(self._serve(one), name=f"webhook {one}")
         for one in self._going.keys() - known:
             self._going.pop(one).cancel()
+
+    def known(self, tx: Tx) -> set[str]:
+        """Return the rows of the receivers to send to."""
+        return {one.id for one in tx.find(Webhook, off_at=None, target=None)}
 
     async def _serve(self, hook_id: str) -> None:
         """Send to one receiver until it is off or removed."""
@@ -116,8 +120,10 @@ class Sender:
                 step = await self._next(hook_id)
                 if step is None:
                     return
-                if isinstance(step, _Item):
-                    await self._deliver(step)
+                if isinstance(step, Item):
+                    delivery = await self.deliver(step)
+                    record = partial(self._note, item=step, delivery=delivery, chance=self._chance())
+                    await self._at.home.store.transact("webhook.sent", record)
                 else:
                     await self._at.home.store.changed(step.seconds, ignoring=_OWN)
             except StoreUnavailable as away:
@@ -127,7 +133,7 @@ class Sender:
                 log.exception("webhook failed; trying again", extra={"webhook": hook_id})
                 await asyncio.sleep(_TICK_S)
 
-    async def _next(self, hook_id: str) -> _Item | _Rest | None:
+    async def _next(self, hook_id: str) -> Item | _Rest | None:
         passed = 0
         while True:
             step = await self._at.home.store.read(partial(_find, hook_id=hook_id, me=self._me, passed=passed))
@@ -141,7 +147,7 @@ class Sender:
                     await self._at.home.store.transact(
                         "webhook.passed", partial(_pass, hook_id=hook_id, upto=passed)
                     )
-            elif not isinstance(step, _Item) or await self._may_send(hook_id):
+            elif not isinstance(step, Item) or await self._may_send(hook_id):
                 return step
 
     async def _may_send(self, hook_id: str) -> bool:
@@ -160,7 +166,8 @@ class Sender:
             tx.update(Webhook, hook_id, sender=self._me, sender_until=tx.now() + self._claim)
         return True
 
-    async def _deliver(self, item: _Item) -> None:
+    async def deliver(self, item: Item) -> Delivery:
+        """Send an event once."""
         body = self._body(item.event)
         now = await self._at.home.store.read(lambda tx: tx.now())
         headers = {
@@ -168,9 +175,7 @@ class Sender:
             "webhook-timestamp": str(int(now.timestamp())),
             "webhook-signature": signature(item.hook.secret, item.event.id, now, body),
         }
-        delivery = await self._send(item.hook, body, headers)
-        chance = self._chance()
-        await self._at.home.store.transact("webhook.sent", lambda tx: self._note(tx, item, delivery, chance))
+        return await self._send(item.hook, body, headers)
 
     def _body(self, event: RecordedEvent) -> bytes:
         data = dict(self._render(event))
@@ -184,7 +189,7 @@ class Sender:
     async def _post(self, hook: Webhook, body: bytes, headers: Mapping[str, str]) -> Delivery:
         return await post(hook.url, body, headers, allowed=self._at.settings.values.webhook_networks)
 
-    def _note(self, tx: Tx, item: _Item, delivery: Delivery, chance: float) -> None:
+    def _note(self, tx: Tx, *, item: Item, delivery: Delivery, chance: float) -> None:
         hook = tx.get(Webhook, item.hook.id)
         if hook is None or hook.sender != self._me:
             return  # it was removed, or another daemon took over after this one hung
@@ -225,7 +230,7 @@ class Sender:
                     sender_until=None,
                 )
 
-    def _settle(self, tx: Tx, item: _Item, letter: DeadLetter | None) -> None:
+    def _settle(self, tx: Tx, item: Item, letter: DeadLetter | None) -> None:
         """Continue after the event, or delete the delivered letter."""
         if letter is not None:
             tx.delete(DeadLetter, letter.id)
@@ -233,7 +238,7 @@ class Sender:
             tx.update(Webhook, item.hook.id, cursor=item.event.n)
 
 
-def _find(tx: Tx, *, hook_id: str, me: str, passed: int) -> _Item | _Rest | None:
+def _find(tx: Tx, *, hook_id: str, me: str, passed: int) -> Item | _Rest | None:
     """Return the next event for a receiver; None if it is off or removed."""
     hook = tx.get(Webhook, hook_id)
     if hook is None or hook.off_at is not None:
@@ -245,7 +250,7 @@ def _find(tx: Tx, *, hook_id: str, me: str, passed: int) -> _Item | _Rest | None
         return _Rest(seconds=min(_TICK_S, (hook.sender_until - tx.now()).total_seconds()))
     for letter in tx.find(DeadLetter, webhook_id=hook.id, replay_at=NOT_NULL, order_by=("n",), limit=1):
         for event in tx.events(after=letter.n - 1, upto=letter.n, limit=1):
-            return _Item(hook=hook, event=event, letter=letter)
+            return Item(hook=hook, event=event, letter=letter)
     last = tx.last_event()
     # A restored database may be behind its receivers.
     after = min(max(passed, hook.cursor), last)
@@ -259,8 +264,14 @@ def _find(tx: Tx, *, hook_id: str, me: str, passed: int) -> _Item | _Rest | None
         types=hook.types,
     )
     if found:
-        return _Item(hook=hook, event=found[0], letter=None)
+        return Item(hook=hook, event=found[0], letter=None)
     return _Rest(seconds=_TICK_S, hook=hook, upto=upto)
+
+
+def is_due(tx: Tx, hook_id: str, me: str) -> bool:
+    """Return whether a receiver has to be sent something now, or part of the log has to be looked at for it."""
+    step = _find(tx, hook_id=hook_id, me=me, passed=0)
+    return isinstance(step, Item) or (isinstance(step, _Rest) and 0 < step.upto < tx.last_event())
 
 
 def _pass(tx: Tx, *, hook_id: str, upto: int) -> None:

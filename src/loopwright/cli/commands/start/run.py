@@ -83,6 +83,7 @@ def run(
     no_check_base: bool = False,
     no_wait: bool = False,
     detach: Annotated[bool, Parameter(negative="")] = False,
+    notify: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     yes: Annotated[bool, Parameter(alias="-y")] = False,
     costs: CostFlags = NO_COST_FLAGS,
     rounds: RoundFlags = NO_ROUND_FLAGS,
@@ -129,11 +130,16 @@ def run(
         Pause instead of waiting for a used-up or locked account, or for the next day.
     detach
         Submit the plan and return; a worker, or a process in the background, executes it.
+    notify
+        A URL of Apprise that is told when the plan is done, failed, needs you or nears its budget; repeat it for
+        several.
     yes
         Run the plan for a goal without asking you first.
     json
         Print the result as JSON, and nothing else.
     """
+    if notify:
+        _check_notify(notify, detach=detach)
     if issue is not None:
         if plan is not None:
             raise UserError("--issue takes the place of a plan", code="flags_conflict", hint="leave one out")
@@ -157,6 +163,7 @@ def run(
         "finish": finish,
         "qa_mode": qa_mode,
         "wait_for_limits": False if no_wait else None,
+        "notify": notify or None,
         **costs.given(),
         **rounds.given(),
     }
@@ -181,6 +188,20 @@ def run(
 
         return asyncio.run(carry_out(request, detach=detach, as_json=json))
     return asyncio.run(_run(request, detach=detach, as_json=json))
+
+
+def _check_notify(urls: tuple[str, ...], *, detach: bool) -> None:
+    """Refuse targets that could not be told, before any work begins."""
+    # Only notices need it.
+    from loopwright.services.notifications.targets import check_flag
+
+    if detach:
+        raise UserError(
+            "--notify ends with this command, and --detach leaves the plan to another process",
+            code="flags_conflict",
+            hint="set `notify` in your own config.toml, which every process reads",
+        )
+    check_flag(urls)
 
 
 def _confirmed(*, as_json: bool) -> Path:

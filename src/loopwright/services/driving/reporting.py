@@ -1,0 +1,18 @@
+"""Tell others of what happens while this process drives plans."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from loopwright.services.homes.session import Session
+
+
+@asynccontextmanager
+async def reporting(at: Session, loop_id: str | None = None) -> AsyncIterator[None]:
+    """Send notices for the length of a block, where targets are set; `loop_id` is the loop that this process is for."""
+    async with AsyncExitStack() as stack:
+        if at.settings.values.notify:
+            # What sends takes a while to load, and most homes send nothing.
+            from loopwright.services.notifications.sending import notifying
+
+            await stack.enter_async_context(notifying(at, loop_id))
+        yield
