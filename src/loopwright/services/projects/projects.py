@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from loopwright.adapters.git.cloning import clone
 from loopwright.adapters.home.membership import LockedMembership
 from loopwright.adapters.home.statefiles import ProjectStateFiles
 from loopwright.adapters.store.backups import damage, put_back
@@ -20,7 +21,7 @@ from loopwright.engine.plans.row_rebuild import Rebuilt, import_project, reconci
 from loopwright.engine.rows.projects import project_ids
 from loopwright.ports import Tx
 from loopwright.services.driving.recorded_environments import record_environment, record_once
-from loopwright.services.homes.caller import environment
+from loopwright.services.homes.caller import called_from, environment
 from loopwright.services.homes.context import called_as, glance_at, look_settings, needed_place
 from loopwright.services.homes.read_only_home import glancing, project_here
 from loopwright.services.homes.session import opened
@@ -69,6 +70,13 @@ async def add_here() -> Project:
     settings, place = look_settings(), needed_place()
     async with opened(settings) as at:
         return await record_environment(at.home, place, settings.policy(), settings.values.state_folder)
+
+
+async def add_clone(url: str) -> Project:
+    """Clone a repository into the home, or fetch its clone, and register it with the environment of this terminal."""
+    folder = await clone(look_settings().home, url)
+    with called_from(folder, environment()):
+        return await add_here()
 
 
 def known_here() -> Project | None:

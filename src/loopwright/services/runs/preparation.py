@@ -41,7 +41,8 @@ from loopwright.services.driving.recorded_environments import (
 )
 from loopwright.services.gates.base_gates import Bases, known_on_base
 from loopwright.services.homes.caller import caller_bounds
-from loopwright.services.homes.context import Place, actor, glance_at, needed_place, settings_for
+from loopwright.services.homes.clones import check_clone, fetched
+from loopwright.services.homes.context import Place, actor, glance_at, here, needed_place, settings_for
 from loopwright.services.homes.loop_sources import known_path, table_of, unused_loops
 from loopwright.services.homes.session import Session, opened
 from loopwright.services.plans.evaluator import (
@@ -190,6 +191,7 @@ async def prepare(
     `tell` gets notes and progress; `drive` drives an agent that evaluates the plan, if the settings require
     one. Raise `UnknownWork` if the repository has work of this source that the home does not know.
     """
+    await fetched(here(request.plan))
     checked = await _checked(request, tell)
     async with AsyncExitStack() as held:
         at = await held.enter_async_context(opened(checked.settings))
@@ -302,6 +304,7 @@ async def _checked(request: RunRequest, tell: Tell) -> _Checked:
         )
         books = await tracked_files(repository, start.sha, source, path, place.root)
         await check_finish(settings, repository, start)
+        check_clone(place, settings.values.finish)
         await check_prompts(repository, start.sha, place)
         await check_held_out(repository, start, place, path, work, settings.policy().copy_files)
         other = await other_base(repository, start, place.root, work)

@@ -1,7 +1,5 @@
 """The end of a plan in git: commits built on the user's branch, and that branch moved with its checkout."""
 
-import os
-import re
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -10,6 +8,7 @@ from typing import Final
 from loopwright.adapters.git.branches.merging import Merging
 from loopwright.adapters.git.plumbing import names
 from loopwright.adapters.git.plumbing.commits import write_commit
+from loopwright.adapters.git.plumbing.network import KEYS, LOGIN, network_env, present
 from loopwright.adapters.git.plumbing.place import Place
 from loopwright.adapters.git.plumbing.private_git import Depot
 from loopwright.adapters.git.plumbing.refs import Refs
@@ -20,23 +19,12 @@ from loopwright.ports import Failpoint
 from loopwright.ports.ends import Built, Pick
 
 _NAMED: Final = 5
-_AGENTS: Final = ("SSH_AUTH_SOCK", "GNUPGHOME", "GPG_TTY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
-"""How git reaches what holds the user's keys."""
-_NETWORK: Final = (
-    "GIT_SSH",
-    "GIT_SSH_COMMAND",
-    "GIT_ASKPASS",
-    "GIT_SSL_CAINFO",
-    "SSL_CERT_FILE",
-    *(name for word in ("http", "https", "all", "no") for name in (f"{word}_proxy", f"{word.upper()}_PROXY")),
-)
 _REACHABLE: Final = tuple(
     part
     for word in ("file", "ssh", "https", "http", "git")
     for part in ("-c", f"protocol.{word}.allow=always")
 )
 """A push goes where the user's remote says; everything else stays local."""
-_LOGIN: Final = re.compile(r"(?<=://)[^/@\s]+@")
 _FAST_FORWARD: Final = (
     "merge",
     "--ff-only",
@@ -83,7 +71,7 @@ class GitEnds:
             into = self._depot.source.objects
             return write_commit(self._depot, tree, parents=parents, message=message, at=at, into=into)
         settings, moment = self._depot.settings, f"{int(at.timestamp())} +0000"
-        env = self._place.source.env() | _present(_AGENTS)
+        env = self._place.source.env() | present(KEYS)
         for who in ("AUTHOR", "COMMITTER"):
             env |= {f"GIT_{who}_NAME": settings.name, f"GIT_{who}_EMAIL": settings.email}
             env[f"GIT_{who}_DATE"] = moment
@@ -231,13 +219,12 @@ class GitEnds:
     async def push(self, remote: str, sha: str, branch: str) -> None:
         """Bring a commit to a branch of a remote; raise `Refused` with what to do when that is not possible."""
         target = names.branch(branch)
-        env = self._place.source.env() | _present((*_AGENTS, *_NETWORK))
-        env["SSH_ASKPASS_REQUIRE"] = "never"
+        env = {**self._place.source.env(), **network_env()}
         self._failpoint("git.push.before")
         try:
             await self._git.run(*_REACHABLE, "push", "--quiet", remote, f"{names.sha(sha)}:{target}", env=env)
         except GitFailed as failed:
-            words = _LOGIN.sub("", str(failed)).partition(": ")[2]
+            words = LOGIN.sub("", str(failed)).partition(": ")[2]
             raise Refused(
                 f"the branch could not be pushed to {remote}: {words}",
                 code="push_failed",
@@ -251,7 +238,3 @@ def _full(ref: str) -> str | None:
     name = ref.removeprefix("refs/heads/")
     odd = not name or name == "HEAD" or name.startswith(("-", "loopwright/")) or set(name) & set("*?[ ~^:\\")
     return None if odd else f"refs/heads/{name}"
-
-
-def _present(wanted: Sequence[str]) -> dict[str, str]:
-    return {name: os.environ[name] for name in wanted if name in os.environ}

@@ -70,19 +70,23 @@ def env(*, record: bool = False, json: bool = False) -> int:
 
 
 @app.command
-def add(*, json: bool = False) -> int:
+def add(url: str | None = None, /, *, json: bool = False) -> int:
     """Register this repository in the home, with the environment of this terminal.
 
     Parameters
     ----------
+    url
+        Clone this repository into the home instead: an https or ssh address. It is fetched before each plan.
     json
         Print the project as JSON.
     """
-    project = asyncio.run(service.add_here())
+    project = asyncio.run(service.add_here() if url is None else service.add_clone(url))
     if json:
         print_json({"project": project})
     else:
         console().print(escape(f"{project.name} is registered as {project.id}"))
+        if url is not None:
+            console().print(escape(f"its clone is {project.path}"), soft_wrap=True)
     return ExitCode.VERIFIED
 
 
