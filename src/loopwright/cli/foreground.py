@@ -145,7 +145,9 @@ def showing(*, quiet: bool) -> Drive:
     """Return a driver that shows a plan on this terminal; the same command continues the plan."""
 
     async def drive(at: Session, plan: Plan, submitter: str) -> Rested:
-        display = Display(footer="Ctrl-C pauses cleanly; the same command continues.", quiet=quiet)
+        display = Display(
+            footer="Ctrl-C pauses the plan and keeps all work; the same command continues.", quiet=quiet
+        )
         foreground = Foreground(at, plan, actor=actor(), display=display, submitter=submitter)
         return await foreground.rested()
 

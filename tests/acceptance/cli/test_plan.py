@@ -37,7 +37,7 @@ def test_a_good_plan_is_shown_with_its_longest_chain_and_its_width(program: Prog
     said = program("plan", "check", "plan.yaml", "--no-run", cwd=shop)
     assert said.code == 0
     assert "7 tasks, critical path 4 (discounts → totals → receipts → readme)" in said.out
-    assert "up to 3 side by side, 2 with the setting parallel" in said.out
+    assert "up to 3 at once, 2 with the setting parallel" in said.out
     assert "python3 -B -m unittest -q" in said.out
     assert "ok: the plan is good" in said.out
     assert "no held-out check for money, discounts, stock" in " ".join(said.out.split())
@@ -148,7 +148,7 @@ def test_a_plan_that_run_refuses_on_this_machine_is_not_told_to_be_run(program: 
         'settings: {agent: command, agents: {command: {command: "nosuchagent --go"}}}\n' + demo_plan()
     )
     said = program("plan", "check", "plan.yaml", cwd=shop)
-    assert "`run` refuses it here: no agent of it can be used" in said.out
+    assert "`run` refuses it here: none of its agents can be used" in said.out
     assert "run it with" not in said.out
     assert program("run", "plan.yaml", cwd=shop).code == 2
 

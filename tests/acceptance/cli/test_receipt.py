@@ -140,7 +140,7 @@ def test_a_receipt_of_an_unfinished_plan_can_be_shown_and_verified(finished: San
     assert finished("receipt", "show", "--output", str(path)).code == 0
     said = finished("receipt", "verify", str(path))
     assert said.code == 0, said.out
-    assert "it says: not verified" in said.out
+    assert "outcome: not verified" in said.out
 
 
 def test_a_plan_is_verified_by_its_name_from_anywhere(

@@ -134,7 +134,7 @@ def test_a_person_accepts_into_a_base_that_moved_and_nothing_of_theirs_is_touche
     # Once more: there is nothing left to do.
     said = shop("accept", "--finish", "squash")
     assert (said.code, "nothing was left to do" in said.out) == (0, True)
-    assert "agents: running agents are left alone; work: this command moves the work" in said.out
+    assert "Running agents are not interrupted. This command moves the work" in said.out
 
 
 @pytest.mark.capability("C069")

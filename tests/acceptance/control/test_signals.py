@@ -57,7 +57,8 @@ def test_one_signal_pauses_cleanly_and_says_how_to_go_on(shop: Workshop, number:
     run = shop.start("run", str(shop.half()))
     shop.until_half()
     before = run.until("Ctrl-C")
-    assert "Ctrl-C pauses cleanly; closing this terminal does the same." in before, "it is said beforehand"
+    told = "Ctrl-C pauses the plan and keeps all work; so does closing this terminal."
+    assert told in before, "it is said beforehand"
     send(run, number)
     assert run.end() == 3, run.out
     assert f"  loopwright resume {short_id(shop.row(Plan).id)}" in run.out

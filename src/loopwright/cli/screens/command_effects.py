@@ -11,7 +11,7 @@ class Effect:
     """What one command does."""
 
     agents: str
-    """What becomes of agents that run."""
+    """What happens to running agents."""
     work: str
     """Which process works on the plan after it."""
 
@@ -36,8 +36,8 @@ EFFECTS: Final[dict[str, Effect]] = {
         agents="its running agents are interrupted, their work stays pinned",
         work="the plan has ended: nothing of it continues",
     ),
-    "answer": Effect(agents="the agents that asked continue, all others are left alone", work=_WORKER),
-    "retry": Effect(agents="running agents are left alone", work=_HERE),
+    "answer": Effect(agents="the agents that asked continue, no others are interrupted", work=_WORKER),
+    "retry": Effect(agents="running agents are not interrupted", work=_HERE),
     "reject": Effect(
         agents="agents on tasks that build on the rejected work are interrupted, their work is kept",
         work=_HERE,
@@ -47,14 +47,14 @@ EFFECTS: Final[dict[str, Effect]] = {
     ),
     "take-over": Effect(agents="the task's agent is interrupted, its work is kept", work=_WORKER),
     "take-over --done": Effect(
-        agents="running agents are left alone",
+        agents="running agents are not interrupted",
         work="this command runs the checks, unless a worker is running",
     ),
     "accept": Effect(
-        agents="running agents are left alone",
+        agents="running agents are not interrupted",
         work="this command moves the work, unless a worker is running",
     ),
-    "resume": Effect(agents="running agents are left alone", work=_HERE),
+    "resume": Effect(agents="running agents are not interrupted", work=_HERE),
 }
 
 
@@ -62,7 +62,11 @@ def print_effect(command: str) -> None:
     """Print what a command does to running agents, and which process works on; nothing for any other command."""
     effect = EFFECTS.get(command)
     if effect is not None:
-        console().print(f"[dim]agents: {effect.agents}; work: {effect.work}[/]")
+        console().print(f"[dim]{_sentence(effect.agents)} {_sentence(effect.work)}[/]")
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def effects_table() -> str:

@@ -35,7 +35,7 @@ def reverify(tx: Tx, command: Command, cancel: Cancel) -> str:
             "the plan is VERIFIED: its complete gate has passed on what landed",
             code="plan_verified",
             hint=f"`loopwright receipt replay {short_id(plan.id)}` runs it again on that commit; "
-            f"`loopwright status {short_id(plan.id)}` says how to take the result over",
+            f"`loopwright status {short_id(plan.id)}` says how to merge the result",
         )
     if plan.status is not PlanState.FAILED or plan.open_tasks or plan.failed_tasks:
         _refuse_failed_tasks(tx, plan)

@@ -178,7 +178,7 @@ class FinishLeg:
                 raise Refused(
                     f"{base} is not a branch of {work.project.path}: nothing can be moved",
                     code="base_not_a_branch",
-                    hint=f"take the result over yourself: git merge {work.plan.branch}",
+                    hint=f"merge the result yourself: git merge {work.plan.branch}",
                 )
             finish = work.finish
             if finish.state is FinishState.LANDING:

@@ -88,7 +88,7 @@ def accept(tx: Tx, ids: Ids, command: Command) -> str:
         raise Refused(f"the plan is {plan_word(tx, plan)}, not VERIFIED", code="plan_not_verified", hint=hint)
     begin(tx, ids, plan, how, command.actor, wanted)
     what = f"{len(wanted)} of {len(tasks)} tasks" if wanted else "the plan"
-    return f"{what} accepted: {how}"
+    return f"accepted {what}: {how}"
 
 
 def _landed(tasks: Sequence[Task]) -> set[str]:

@@ -122,7 +122,7 @@ def _of_plan(view: PlanView, known: Known) -> list[Step]:
             why = f"its end was refused: {whole[-1].detail.partition(chr(10))[0]}"
             return [Step(command=command("accept", plan, finish=whole[-1].how), why=why)]
         merge = merge_command(view, known)
-        return [Step(command=merge, why="take the result over")] if merge else []
+        return [Step(command=merge, why="merge the result")] if merge else []
     steps = [
         Step(
             command=command("status", view.prefix + task.key),

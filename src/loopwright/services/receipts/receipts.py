@@ -141,7 +141,7 @@ class Verified:
         still = " and is still there" if facts.cleaned else ""
         done = [f"every commit, tree and diff that it names{still}, in git"]
         if facts.outputs:
-            done.append(f"{counted(len(facts.outputs), 'recording')} of what gates and agents said")
+            done.append(f"{counted(len(facts.outputs), 'recording')} of gates and agents")
         if facts.events is not None:
             done.append(f"the chain of {counted(len(facts.events.hashes), 'event')}, in this home's database")
         if facts.rows is not None:

@@ -14,7 +14,9 @@ def test_every_line_is_of_a_command_and_each_is_printed_as_the_table_has_it(
     assert asked <= set(EFFECTS)
     for name, effect in EFFECTS.items():
         print_effect(name)
-        assert capsys.readouterr().out == f"agents: {effect.agents}; work: {effect.work}\n"
+        out = capsys.readouterr().out
+        assert out.lower() == f"{effect.agents}. {effect.work}.\n".lower()
+        assert out[0].isupper()
         assert f"| `{name}` | {effect.agents} | {effect.work} |" in effects_table()
     print_effect("reviewed")
     assert capsys.readouterr().out == ""

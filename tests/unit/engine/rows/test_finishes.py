@@ -289,13 +289,13 @@ async def test_tasks_are_accepted_one_after_the_other(wording: Wording) -> None:
     unknown = commands.refusal(await home.command("accept", plan, tasks=["nope"]))
     assert unknown.code == "task_not_found"
     wording(unknown.hint)
-    assert await accept(tasks=["a"]) == "1 of 2 tasks accepted: squash"
+    assert await accept(tasks=["a"]) == "accepted 1 of 2 tasks: squash"
     first = await finish(home)
     assert (first.state, first.tasks) == (FinishState.FINISHED, (home.task("a").id,))
-    assert await accept(tasks=["b"]) == "1 of 2 tasks accepted: squash"
+    assert await accept(tasks=["b"]) == "accepted 1 of 2 tasks: squash"
     second = await finish(home)
     assert second.target_sha == first.commit_sha
-    assert await accept(tasks=["a", "b"]) == "the plan accepted: squash", (
+    assert await accept(tasks=["a", "b"]) == "accepted the plan: squash", (
         "all of it is the plan as it was verified"
     )
     assert home.told("command_applied", "command_refused") == [

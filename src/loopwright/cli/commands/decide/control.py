@@ -205,7 +205,9 @@ async def work_here(at: Session, plan: Plan, *, quiet: bool) -> ExitCode:
 
 
 def _foreground(at: Session, plan: Plan, *, quiet: bool) -> Foreground:
-    display = Display(footer="Ctrl-C pauses cleanly; closing this terminal does the same.", quiet=quiet)
+    display = Display(
+        footer="Ctrl-C pauses the plan and keeps all work; so does closing this terminal.", quiet=quiet
+    )
     return Foreground(at, plan, actor=actor(), display=display)
 
 

@@ -290,7 +290,7 @@ def _print_findings(found: receipts.Verified) -> None:
         )
         return
     style = _STYLES.get(receipt.outcome, "yellow")
-    out.print(f"[bold green]AGREES[/]  it says: [{style}]{_words(receipt.outcome)}[/]")
+    out.print(f"[bold green]AGREES[/]  outcome: [{style}]{_words(receipt.outcome)}[/]")
 
 
 # --- replay ----------------------------------------------------------------------------------------

@@ -226,7 +226,7 @@ def check(
         console().print(f"[green]ok[/]: the plan is good; run it with  {escape(to_type('run', str(file)))}")
     else:
         console().print(
-            "[green]ok[/]: the plan is good, but `run` refuses it here: no agent of it can be used"
+            "[green]ok[/]: the plan is good, but `run` refuses it here: none of its agents can be used"
         )
     return code
 
@@ -286,7 +286,7 @@ def _print(report: PlanReport, out: Console) -> None:
         f"{counted(wanted, 'task')}{f' to do ({settled} done or skipped)' if settled else ''}, "
         f"critical path {len(report.critical_path)} "
         f"({one_line(' → '.join(report.critical_path), 200)}), "
-        f"up to {report.width} side by side, {at_once} with the setting parallel"
+        f"up to {report.width} at once, {at_once} with the setting parallel"
     )
     out.print(Wrapped(Text(told)))
     to_come = {task.key for task in report.to_do}

@@ -369,8 +369,8 @@ async def _driven(prepared: Prepared, submitted: Submitted, notes: Sequence[str]
     """Drive or follow a plan on this terminal until it rests."""
     at = prepared.at
     footer = (
-        "Ctrl-C pauses cleanly; closing this terminal does the same. "
-        "`loopwright run PLAN --detach` leaves a plan to the background."
+        "Ctrl-C pauses the plan and keeps all work; so does closing this terminal. "
+        "`loopwright run PLAN --detach` runs a plan in the background."
     )
     if holder := followed_worker(at):
         footer = f"process {holder.get('pid')} executes this plan; Ctrl-C only stops following it"
