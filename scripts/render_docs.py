@@ -67,6 +67,7 @@ ABOUT: Mapping[str, str] = {
     "discovery": "A discovery is work that an agent found outside its task. You decide about it.",
     "envelope": "An envelope is the quota of one account of an agent.",
     "healing": "A healing step is one thing that `auto_heal` tries for a task that failed for good.",
+    "hold": "A hold is files or a named lock that a loop of a project has or waits for.",
     "lesson": "A lesson is something that agents are told as long as that measurably helps.",
     "review": "A review is an independent check of one change before it lands.",
     "finish": "A finish moves the work of a plan into your branch or into a pull request.",
@@ -85,6 +86,7 @@ NOTES: Mapping[str, Mapping[tuple[str, str], str]] = {
         ("OPEN", "WITHDRAWN"): "no run needs the answer any more",
     },
     "discovery": {("DISMISSED", "ACCEPTED"): "you changed your mind"},
+    "hold": {("WAITING", "REFUSED"): "loops waited for each other, or you released it"},
     "envelope": {
         ("CLOSED", "OPEN"): "one trial attempt reached the service, or you reopened it",
     },

@@ -24,6 +24,7 @@ from loopwright.server.api import (
     health,
     inspection,
     lessons,
+    locks,
     loops,
     plans,
     projects,
@@ -73,6 +74,7 @@ _PARTS = (
     attention,
     discoveries,
     lessons,
+    locks,
     tokens,
     webhooks,
 )

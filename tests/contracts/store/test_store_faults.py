@@ -39,7 +39,7 @@ def projects(store: SqlStore) -> int:
 
 @pytest.fixture
 def mount() -> Iterator[Path]:
-    """A file system of one megabyte, where mounting is permitted."""
+    """A file system of two megabytes, where mounting is permitted."""
     place = Path(tempfile.mkdtemp(prefix="lw-disk-"))
     command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)]
     done = subprocess.run(command, capture_output=True, text=True)

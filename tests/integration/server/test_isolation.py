@@ -11,13 +11,14 @@ from tests.contracts.store import rows
 from tests.integration.server.api import Api
 
 from loopwright.core.replies.discoveries import Discovery
+from loopwright.core.rows.hold_rows import Hold
 from loopwright.core.rows.lesson_rows import Lesson
 from loopwright.core.rows.model import Role, Run
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.rows.webhook_rows import Webhook
 from loopwright.core.values.access import Scope
 from loopwright.core.values.ids import Kind, make
-from loopwright.core.values.states import LessonState, RunState
+from loopwright.core.values.states import HoldState, LessonState, RunState
 from loopwright.server.asgi import describe
 
 DOCUMENT = describe().openapi()
@@ -79,6 +80,15 @@ class Foreign:
             proposed_by="secret",
             created_at=rows.AT,
         )
+        hold = Hold(
+            id=make(Kind.HOLD, uuid4()),
+            project_id=project.id,
+            loop_id=loop.id,
+            plan_id=plan.id,
+            lock="secret",
+            state=HoldState.HELD,
+            created_at=rows.AT,
+        )
         packet = make(Kind.PACKET, uuid4())
         (place / ".loopwright" / "inspection-packets" / f"{packet}.json").write_text(
             f'{{"packet_id": "{packet}"}}'
@@ -86,7 +96,7 @@ class Foreign:
         (place / ".loopwright" / "inspection-packets" / f"{packet}.md").write_text("secret packet")
 
         def insert(tx: Any) -> None:
-            for row in (run, question, found, hook, lesson):
+            for row in (run, question, found, hook, lesson, hold):
                 tx.insert(row)
 
         api.write(insert)
@@ -107,6 +117,7 @@ class Foreign:
             "token_id": owner,
             "webhook_id": hook.id,
             "lesson_id": lesson.id,
+            "hold_id": hold.id,
         }
         self.secrets = {one for name, one in self.ids.items() if name not in ("task", "name")} | {
             "secret",

@@ -15,12 +15,13 @@ from tests.integration.server.operations import OPERATIONS
 
 from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.rows.access_rows import Token
+from loopwright.core.rows.hold_rows import Hold
 from loopwright.core.rows.model import Loop, Plan, Role, Run
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.access import Bounds, Scope
 from loopwright.core.values.environments import PlanEnvironment
 from loopwright.core.values.ids import Kind
-from loopwright.core.values.states import LoopState, PlanState, RunState
+from loopwright.core.values.states import HoldState, LoopState, PlanState, RunState
 from loopwright.engine.rows.charges import charge
 from loopwright.services.access import tokens
 
@@ -32,6 +33,7 @@ SPENDING: Mapping[str, Mapping[str, Any]] = {
     "PATCH /api/plans/{plan_id}/budget": {"maxCost": 5},
     "PATCH /api/plans/{plan_id}/tasks/{task}": {"agent": "scripted"},
     "POST /api/discoveries/{discovery_id}/accept": {"way": "current"},
+    "POST /api/locks/{hold_id}/release": {},
     "POST /api/loops/{loop_id}/resume": {},
     "POST /api/loops/{loop_id}/start": {},
     "POST /api/loops/{loop_id}/tasks": TASK,
@@ -71,6 +73,7 @@ FREE = {
     "POST /api/lessons/{lesson_id}/approve",
     "POST /api/lessons/{lesson_id}/promote",
     "POST /api/lessons/{lesson_id}/remove",
+    "POST /api/locks",
     "POST /api/loops/{loop_id}/pause",
     "POST /api/loops/{loop_id}/stop",
     "POST /api/loops/{loop_id}/tasks/{task}/skip",
@@ -145,8 +148,18 @@ class Home:
             created_at=rows.AT,
         )
 
+        hold = Hold(
+            id=rows.new_id(Kind.HOLD),
+            project_id=self.project.id,
+            loop_id=self.loop.id,
+            plan_id=self.plan.id,
+            lock="staging",
+            state=HoldState.HELD,
+            created_at=rows.AT,
+        )
+
         def insert(tx: Any) -> None:
-            for row in (attempt, run, question, found):
+            for row in (attempt, run, question, found, hold):
                 tx.insert(row)
             tx.update(Loop, self.loop.id, state=LoopState.PAUSED, source_kind="yaml")
 
@@ -159,6 +172,7 @@ class Home:
             "run_id": run.id,
             "question_id": question.id,
             "discovery_id": found.id,
+            "hold_id": hold.id,
         }
 
     def token(self, name: str, **limits: Any) -> str:

@@ -13,6 +13,7 @@ from loopwright.core.rows import (
     access_rows,
     alert_rows,
     healing_rows,
+    hold_rows,
     lesson_rows,
     model,
     monitor_rows,
@@ -40,6 +41,7 @@ REVISIONS: Final = (
     "0016",
     "0017",
     "0018",
+    "0019",
 )
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
 
@@ -163,6 +165,11 @@ STORED: Final[Mapping[type[Any], Stored]] = MappingProxyType(
             owners=("project_id", "plan_id"),
             unique=("lesson_id", "version", "task_id"),
             indexes=(("lesson_id",), ("attempt_id",)),
+        ),
+        hold_rows.Hold: Stored(
+            table="holds",
+            owners=("project_id", "loop_id", "plan_id"),
+            indexes=(("plan_id",),),
         ),
         access_rows.KeptReply: Stored(table="kept_replies", indexes=(("created_at",),)),
         webhook_rows.Webhook: Stored(table="webhooks"),

@@ -226,6 +226,24 @@ CREATE TABLE healings (
     CONSTRAINT fk_healings_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT fk_healings_task_id FOREIGN KEY(task_id) REFERENCES tasks (id) DEFERRABLE INITIALLY DEFERRED
 );
+CREATE TABLE holds (
+    id TEXT NOT NULL,
+    project_id TEXT NOT NULL,
+    loop_id TEXT NOT NULL,
+    plan_id TEXT NOT NULL,
+    task_id TEXT,
+    lock TEXT NOT NULL,
+    paths TEXT NOT NULL,
+    state TEXT NOT NULL,
+    waits_for TEXT NOT NULL,
+    "after" TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    created_at VARCHAR(27) NOT NULL,
+    CONSTRAINT pk_holds PRIMARY KEY (id),
+    CONSTRAINT fk_holds_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
+    CONSTRAINT fk_holds_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED,
+    CONSTRAINT fk_holds_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
+);
 CREATE TABLE kept_replies (
     id TEXT NOT NULL,
     request_sha256 TEXT NOT NULL,
@@ -616,6 +634,7 @@ CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
 CREATE INDEX ix_finishes_state ON finishes (state);
 CREATE INDEX ix_healings_plan_id ON healings (plan_id);
+CREATE INDEX ix_holds_plan_id ON holds (plan_id);
 CREATE INDEX ix_kept_replies_created_at ON kept_replies (created_at);
 CREATE INDEX ix_lesson_uses_attempt_id ON lesson_uses (attempt_id);
 CREATE INDEX ix_lesson_uses_lesson_id ON lesson_uses (lesson_id);

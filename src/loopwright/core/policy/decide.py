@@ -64,6 +64,10 @@ class Front:
     """Manual steps that wait for the user's answer."""
     last_round: Last | None = None
     """The newest round of a prompt loop with nothing left to do."""
+    asks: tuple[str, ...] | None = None
+    """The tasks whose files it has to ask for first, empty for the whole plan; None if it has what it needs."""
+    held_up: frozenset[str] = frozenset()
+    """The tasks that wait until another loop ends, or the plan itself."""
     preparing: int = 0
     """How many of those in `working` are only preparing their workspace: their agents do not run yet."""
 
@@ -90,6 +94,14 @@ class Dispatch:
     """Create the attempts and runs of an accepted plan."""
 
     plan_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeTurn:
+    """Ask for the files of a plan or of its tasks, so that loops of one project take turns."""
+
+    plan_id: str
+    tasks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +196,7 @@ class ResumeLoop:
 
 Decision = (
     Dispatch
+    | TakeTurn
     | StartAttempt
     | AskByHand
     | WakeAttempt
@@ -315,8 +328,9 @@ def _decide_plan(
     front: Front, now: datetime, room: int, verify_room: int, admission: Admission
 ) -> tuple[list[Decision], list[datetime]]:
     plan = front.plan
+    asked: list[Decision] = [] if front.asks is None else [TakeTurn(plan_id=plan.id, tasks=front.asks)]
     if plan.status in (PlanState.DRAFT, PlanState.DISPATCHING):
-        return [Dispatch(plan_id=plan.id)], []
+        return asked or ([] if plan.id in front.held_up else [Dispatch(plan_id=plan.id)]), []
     if plan.status is not PlanState.RUNNING:
         return [], []
     if front.manual:
@@ -329,6 +343,7 @@ def _decide_plan(
     elif over and (front.ready or front.waiting):
         return [PauseLoop(loop_id=front.loop.id, reason=over.reason(plan.id), over=over)], []
     decisions, due, held = _start_tasks(front, now, room, admission)
+    decisions += asked
     reason = next(filter(None, (unwilling(plan.policy, one.envelope, now) for one in held)), "")
     if reason and not (decisions or front.working or front.judged):
         return [PauseLoop(loop_id=front.loop.id, reason=reason)], []
@@ -393,6 +408,8 @@ def _start_tasks(
     for task in () if crowded else front.ready:
         if task.not_before is not None and _waits(task.not_before, task.updated_at, now):
             due.append(task.not_before)
+        elif task.id in front.held_up:
+            continue
         elif (
             len(decisions) < room
             and unseen > 0

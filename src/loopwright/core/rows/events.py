@@ -81,6 +81,17 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         ),
         "loop_completed": EventType(_HIGH, "Everything in the loop's plan was verified."),
         "loop_failed": EventType(_HIGH, "The loop needs you to continue."),
+        "loop_waits": EventType(
+            _NORMAL, "The loop waits for another one that changes the same files or has the same lock."
+        ),
+        "loop_turn": EventType(_NORMAL, "The loop has the files or the lock that it waited for."),
+        "deadlock_broken": EventType(
+            _HIGH, "Loops waited for each other; the newest request was refused, and the payload says why."
+        ),
+        "hold_released": EventType(_NORMAL, "You took files or a lock from a loop."),
+        "plan_rebased": EventType(
+            _NORMAL, "The plan starts from what the plans made that it waited for, not from its first base."
+        ),
         "plan_created": EventType(_NORMAL, "A plan was read and evaluated."),
         "plan_imported": EventType(
             _HIGH, "The rows of the plan were lost, and were made again from what its project exported."

@@ -6,6 +6,7 @@ from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.rows.access_rows import Charge, KeptReply, Token
 from loopwright.core.rows.alert_rows import Acknowledgement
 from loopwright.core.rows.healing_rows import AttemptFailure, Healing
+from loopwright.core.rows.hold_rows import Hold
 from loopwright.core.rows.lesson_rows import Lesson, LessonUse
 from loopwright.core.rows.model import (
     Attempt,
@@ -56,6 +57,7 @@ Row = (
     | Trouble
     | Lesson
     | LessonUse
+    | Hold
 )
 ROW_TYPES: Final = get_args(Row)
 """The type of every row: each has its own table, with its fields as columns."""

@@ -27,6 +27,7 @@ class Kind(StrEnum):
     PACKET = "pkt"
     FAILURE = "fail"
     HEALING = "heal"
+    HOLD = "hold"
     LESSON = "lesson"
     LESSON_USE = "use"
     TOKEN = "tok"  # noqa: S105 - a prefix

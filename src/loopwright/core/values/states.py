@@ -102,6 +102,14 @@ class ReviewState(StrEnum):
     WITHDRAWN = "WITHDRAWN"
 
 
+class HoldState(StrEnum):
+    """Whether a loop has the files or the lock that it asked for."""
+
+    WAITING = "WAITING"
+    HELD = "HELD"
+    REFUSED = "REFUSED"
+
+
 class HealingState(StrEnum):
     """The result of a step that was tried for a task that failed for good."""
 
@@ -278,6 +286,15 @@ HEALING: Final[Table[HealingState]] = _table(
     }
 )
 
+HOLD: Final[Table[HoldState]] = _table(
+    {
+        # Refused when loops wait for each other; the row is deleted when its plan ends.
+        HoldState.WAITING: {HoldState.HELD, HoldState.REFUSED},
+        HoldState.HELD: set(),
+        HoldState.REFUSED: set(),
+    }
+)
+
 LESSON: Final[Table[LessonState]] = _table(
     {
         # The user approves it; from then on its measurement decides, or the user.
@@ -319,6 +336,7 @@ MACHINES: Final[Mapping[str, Mapping[StrEnum, frozenset[StrEnum]]]] = MappingPro
         "envelope": ENVELOPE,  # type: ignore[dict-item]
         "review": REVIEW,  # type: ignore[dict-item]
         "healing": HEALING,  # type: ignore[dict-item]
+        "hold": HOLD,  # type: ignore[dict-item]
         "lesson": LESSON,  # type: ignore[dict-item]
         "finish": FINISH,  # type: ignore[dict-item]
         "controller": CONTROLLER,  # type: ignore[dict-item]

@@ -41,7 +41,7 @@ from loopwright.core.values.states import (
 )
 from loopwright.core.values.wording import to_type
 from loopwright.engine.money import quotas, spending
-from loopwright.engine.people import discoveries, handover, steering, verifying
+from loopwright.engine.people import discoveries, handover, locks, steering, verifying
 from loopwright.engine.rows import finishes, pauses, questions
 from loopwright.engine.rows.manual_steps import take_answer
 from loopwright.engine.rows.moves import (
@@ -556,4 +556,6 @@ VERBS: Final[Mapping[str, Apply]] = {
     "reviewed": handover.reviewed,
     "accept_discovered": discoveries.accept,
     "dismiss_discovered": discoveries.dismiss,
+    "take_lock": locks.take_lock,
+    "release_hold": locks.release_hold,
 }

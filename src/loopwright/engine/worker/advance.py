@@ -41,7 +41,7 @@ from loopwright.engine.attempt import contradictions, rounds
 from loopwright.engine.money import quotas, spending
 from loopwright.engine.people import commands
 from loopwright.engine.people.served_projects import may_move, serves
-from loopwright.engine.rows import healing, pauses, questions
+from loopwright.engine.rows import healing, holds, pauses, questions
 from loopwright.engine.rows.failing import fail_attempt
 from loopwright.engine.rows.legs import DRIVEN
 from loopwright.engine.rows.manual_steps import ask_by_hand
@@ -61,6 +61,7 @@ from loopwright.engine.rows.queue import new_attempt
 from loopwright.engine.rows.world import World
 from loopwright.engine.sources.status_writeback import tell_on_branch
 from loopwright.engine.views import round_views
+from loopwright.engine.worker.follow_on import follow_on
 from loopwright.engine.worker.reconcile import living_hosts
 from loopwright.ports import Tx
 
@@ -114,7 +115,7 @@ async def advance(world: World, before_end: BeforeEnd | None = None) -> Advanced
         return legs, _seconds_until(decided.look_again_at, tx.now())
 
     legs, look_again_s = await world.store.transact("advance", commit)
-    again = (policy.Dispatch, policy.NextRound, policy.AskByHand, policy.Bypass)
+    again = (policy.Dispatch, policy.TakeTurn, policy.NextRound, policy.AskByHand, policy.Bypass)
     dispatched = any(isinstance(one, again) for one in seen.decisions)
     return Advanced(legs=tuple(legs), dispatched=dispatched, look_again_s=look_again_s)
 
@@ -140,11 +141,16 @@ def _frontier(tx: Tx, world: World) -> policy.Frontier:
     fronts = []
     decided = commands.being_decided(tx)
     driven = tx.find(Loop, state=(LoopState.RUNNING, LoopState.PAUSED), order_by=("priority",))
+    held = holds.live_holds_if_any_wait(tx, driven)
     for loop in (one for one in driven if one.state is LoopState.RUNNING or one.resume_at is not None):
         plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
         if plan is None or plan.id in decided or not serves(tx, world, plan.project_id):
             continue
-        fronts.append(_front(tx, world, loop, plan, room=room, closed=closed))
+        front = _front(tx, world, loop, plan, room=room, closed=closed)
+        if held is not None:
+            turn = holds.turn_of(tx, loop, plan, front.ready, held)
+            front = replace(front, asks=turn.claims, held_up=turn.held_up)
+        fronts.append(front)
     return policy.Frontier(
         fronts=tuple(fronts),
         room=room,
@@ -279,6 +285,8 @@ def _apply(tx: Tx, world: World, decision: policy.Decision) -> Leg | None:
     match decision:
         case policy.Dispatch():
             return None  # committed in separate batches
+        case policy.TakeTurn(plan_id=plan_id, tasks=tasks):
+            holds.claim(tx, world.ids, need(tx.get(Plan, plan_id), "the plan"), tasks)
         case policy.StartAttempt(task_id=task_id, instead=instead):
             return _start(tx, need(tx.get(Task, task_id), "the task"), instead)
         case policy.AskByHand(task_id=task_id):
@@ -411,6 +419,7 @@ async def _dispatch(world: World, plan_id: str) -> None:
     plan, project = await world.store.read(lambda tx: _plan_and_project(tx, plan_id))
     try:
         repository = world.repository(project)
+        plan = await follow_on(world, repository, plan)
         tip = await repository.ensure_branch(plan.branch, plan.base_sha)
         if plan.books and tip == plan.base_sha:
             await tell_on_branch(world, repository, project, plan)

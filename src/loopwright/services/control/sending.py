@@ -91,6 +91,7 @@ _FREE: Final = frozenset(
         "rollback",
         "set_priority",
         "stop",
+        "take_lock",
         "take_over",
     }
 )

@@ -353,7 +353,7 @@ async def test_of_a_hundred_healthy_runs_at_most_one_raises_an_alert(tmp_path: P
     for seed in range(homes):
         floor = Floor(tmp_path / str(seed))
         for task in "abcd":
-            await floor.begin(task, scope=("src/**", f"notes-{task}.md"), plan=f"{task}.yaml")
+            await floor.begin(task, scope=(f"src/{task}/**", f"notes-{task}.md"), plan=f"{task}.yaml")
         agents = [Honest(floor, task, seed) for task in "abcd"]
         hiccups = random.Random(seed)
         for n in range(120):
