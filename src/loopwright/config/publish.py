@@ -11,6 +11,8 @@ from loopwright.config.layers import LOOPS
 from loopwright.config.settings import Setting, description_of, settings
 
 SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+SCHEMA_ID: Final = "urn:loopwright:schema:"
+"""Begins the `$id` of every published schema: a name, which no editor fetches."""
 _BARE_KEY_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
@@ -93,6 +95,12 @@ def _accounts_schema() -> dict[str, Any]:
             "properties": keys,
         },
     }
+
+
+def identified(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a published schema with its `$id`, behind its dialect."""
+    dialect = {key: schema[key] for key in ("$schema",) if key in schema}
+    return {**dialect, "$id": f"{SCHEMA_ID}{name}", **schema}
 
 
 def configuration_schema(*, machine: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from loopwright.adapters.sources.schemas import source_schemas
-from loopwright.config.publish import configuration_schema
+from loopwright.config.publish import configuration_schema, identified
 from loopwright.config.resolve import ShownSetting
 from loopwright.core.receipts.schemas import document_schemas
 from loopwright.core.rows.loop_files import LOOP_FILES
@@ -22,8 +22,9 @@ from loopwright.services.homes.loop_sources import unused_here
 def published_schema(name: str) -> Any:
     """Return a schema by the name that `loopwright config schema` has for it."""
     if name in ("config", "user"):
-        return configuration_schema(machine=name == "user")
-    return {**source_schemas(), **document_schemas(), **LOOP_FILES}[name]
+        file = "user" if name == "user" else "project"
+        return identified(file, configuration_schema(machine=name == "user"))
+    return identified(name, {**source_schemas(), **document_schemas(), **LOOP_FILES}[name])
 
 
 __all__ = [

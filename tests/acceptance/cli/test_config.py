@@ -124,6 +124,7 @@ def test_the_published_schemas_can_be_printed(
     assert said.code == 0
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert title in schema["title"]
+    assert schema["$id"].startswith("urn:loopwright:schema:")
     assert ("tasks" in schema["properties"], "home" in schema["properties"]) == (has_tasks, has_home)
 
 

@@ -1,6 +1,8 @@
 """`loopwright init` on repositories of several kinds: what it finds, what it tries, what it writes."""
 
+import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -9,8 +11,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import psutil
 import pytest
+from ruamel.yaml import YAML
 from tests.acceptance.cli.program import Program, executable, git, repository
 from tests.waiting import eventually
 
@@ -294,3 +298,24 @@ def test_ctrl_c_ends_a_gate_that_is_being_tried(program: Program, tmp_path: Path
     assert "Traceback" not in err
     assert not (project / "loopwright.toml").exists()
     assert [one.name for one in program.home.iterdir()] == ["gate-caches"], "the clean clone is gone"
+
+
+def test_editors_find_the_schemas_that_the_files_name(program: Program, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    repository(project, {"README.md": "# Project\n"})
+    assert program("init", "--no-run", cwd=project).code == 0
+    settings, plan = (project / "loopwright.toml").read_text(), (project / "plan.yaml").read_text()
+    of_settings = json.loads((project / _named(settings, r"#:schema (\S+)")).read_text())
+    of_plan = json.loads((project / _named(plan, r"# yaml-language-server: \$schema=(\S+)")).read_text())
+    jsonschema.validate(tomllib.loads(settings), of_settings)
+    jsonschema.validate(YAML(typ="safe").load(plan), of_plan)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"gatez": []}, of_settings)
+    assert ".loopwright" not in git(project, "status", "--short")
+
+
+def _named(text: str, pattern: str) -> str:
+    """Return what the first line of a file names."""
+    found = re.fullmatch(pattern, text.splitlines()[0])
+    assert found is not None, text[:100]
+    return found[1]

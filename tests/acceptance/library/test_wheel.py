@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 from pathlib import Path
 
@@ -118,10 +119,15 @@ def installed(tmp_path: Path) -> Program:
     (other / "gardening.py").write_text(MODULE)
     wheels = tmp_path / "wheels"
     wheels.mkdir()
+    return in_new_environment(tmp_path, built(ROOT, wheels), built(other, wheels))
+
+
+def in_new_environment(tmp_path: Path, *wheels: Path) -> Program:
+    """Return the program of wheels in a new environment, with the libraries of this one."""
     place = tmp_path / "venv"
     venv.create(place, symlinks=True)
     python = place / "bin" / "python"
-    for wheel in (built(ROOT, wheels), built(other, wheels)):
+    for wheel in wheels:
         pip("--python", str(python), "install", "-q", "--no-deps", "--no-index", str(wheel))
     (site,) = place.glob("lib/python*/site-packages")
     # A folder that a .pth file names is searched last, and no .pth file in it is read: this checkout is not found.
@@ -130,6 +136,26 @@ def installed(tmp_path: Path) -> Program:
     program.python = str(python)
     program.env["PATH"] = f"{python.parent}:/usr/local/bin:/usr/bin:/bin"
     return program
+
+
+def unpacked(archive: Path, place: Path) -> Path:
+    """Return the folder that a source distribution has."""
+    with tarfile.open(archive) as opened:
+        opened.extractall(place, filter="data")
+    (folder,) = place.iterdir()
+    return folder
+
+
+@pytest.mark.more
+def test_the_source_distribution_builds_a_wheel_that_runs_the_demo(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path / "dist")]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (archive,) = (tmp_path / "dist").iterdir()
+    source = unpacked(archive, tmp_path / "source")
+    program = in_new_environment(tmp_path, built(source, tmp_path))
+    said = program("demo", cwd=tmp_path, timeout=120)
+    assert said.code == 0, said.out + said.err
 
 
 @pytest.mark.more

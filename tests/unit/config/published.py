@@ -15,7 +15,7 @@ from loopwright.adapters.sources.spec.plan_format import (
     render_gate_table,
     render_keys_table,
 )
-from loopwright.config.publish import configuration_schema, render_settings_table
+from loopwright.config.publish import configuration_schema, identified, render_settings_table
 from loopwright.core.receipts.schemas import document_schemas
 from loopwright.core.rows.loop_files import LOOP_FILES
 from loopwright.core.rows.state_files import state_schemas
@@ -62,10 +62,14 @@ def published() -> dict[Path, str]:
         configuration: settings,
         plan_format: between(plan, "gate", "\n" + render_gate_table() + "\n"),
         **{
-            SCHEMAS / name: json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+            SCHEMAS / name: json.dumps(identified(_id(name), schema), indent=2, ensure_ascii=False) + "\n"
             for name, schema in schemas.items()
         },
     }
+
+
+def _id(name: str) -> str:
+    return name.removesuffix(".schema.json")
 
 
 def main(arguments: Sequence[str], files: Mapping[Path, str]) -> int:

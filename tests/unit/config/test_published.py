@@ -50,6 +50,13 @@ def test_a_schema_is_valid_and_ships_with_the_package(name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
 
 
+@pytest.mark.capability("C006")
+def test_every_shipped_schema_has_its_own_id() -> None:
+    shipped = [one for one in (files("loopwright") / "schemas").iterdir() if one.name.endswith(".json")]
+    ids = {one.name: json.loads(one.read_text(encoding="utf-8"))["$id"] for one in shipped}
+    assert ids == {name: f"urn:loopwright:schema:{name.removesuffix('.schema.json')}" for name in ids}
+
+
 def test_every_published_schema_can_be_printed() -> None:
     (choices, *_) = get_args(get_type_hints(schema, include_extras=True)["what"])
     assert sorted(get_args(choices)) == sorted(

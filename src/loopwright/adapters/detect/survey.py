@@ -14,7 +14,9 @@ from loopwright.config.publish import commented_toml, toml_table
 
 # Write what was found as a commented loopwright.toml.
 
-_HEADER: Final = """\
+PROJECT_SCHEMA: Final = ".loopwright/project.schema.json"
+_HEADER: Final = f"""\
+#:schema {PROJECT_SCHEMA}
 # Loopwright's settings for this project. Every line that is commented out shows a default.
 # Inside a plan this file is read from the commit that the plan started from.
 """

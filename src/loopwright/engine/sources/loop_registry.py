@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from loopwright.config.publish import identified
 from loopwright.core.rows.loop_files import LOOP_CONFIG
 from loopwright.core.rows.model import Loop, Project
 from loopwright.core.values.documents import readable
@@ -56,7 +57,7 @@ class LoopRegistry:
             log.warning("the registry of loops was not written", extra={"why": str(trouble)})
 
     def _put(self, seen: _Seen, until: datetime | None) -> None:
-        home, schema = self._world.paths.root, readable(LOOP_CONFIG)
+        home, schema = self._world.paths.root, readable(identified("loop_config", LOOP_CONFIG))
         self._files.put_private(home / FILE, _text(seen.now, until, seen.entries.items()))
         self._files.put_private(home / CONFIG, schema)
         for project_id, folder in seen.folders.items():

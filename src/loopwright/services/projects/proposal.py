@@ -22,12 +22,14 @@ from loopwright.services.gates.gate_trial import Tried, try_gates
 from loopwright.services.gates.tree_probe import BlindGate, TreeProbe
 from loopwright.services.homes.caller import unheard, write_whole
 from loopwright.services.homes.context import Place, glance_at, needed_folder, settings_for
+from loopwright.services.projects.editor_schemas import PLAN_SCHEMA, write_schemas
 from loopwright.services.projects.found_work import find_work
 
 __all__ = ["SAMPLE", "Proposal", "ProposedGate", "propose", "write"]
 
 SAMPLE: Final = "plan.yaml"
-_SAMPLE_TEXT: Final = """\
+_SAMPLE_TEXT: Final = f"""\
+# yaml-language-server: $schema={PLAN_SCHEMA}
 # A sample plan. Replace the task with your own work; you can list as many as you like.
 # `loopwright config schema plan` prints every key, `loopwright plan check plan.yaml` checks this file.
 title: My first plan
@@ -207,6 +209,7 @@ def write(proposal: Proposal) -> bool:
     folder = proposal.file.parent
     sample = not find_work(folder)
     write_whole(proposal.file, proposal.text, hint=_WRITABLE)
+    write_schemas(folder)
     if sample:
         write_whole(folder / SAMPLE, _SAMPLE_TEXT, hint=_WRITABLE)
     return sample

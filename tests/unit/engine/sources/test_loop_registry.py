@@ -11,6 +11,7 @@ import pytest
 from tests.doubles import Home, planned
 
 from loopwright.adapters.home.statefiles import ProjectStateFiles
+from loopwright.config.publish import identified
 from loopwright.core.rows.loop_files import LOOP_CONFIG, LOOP_HEALTH, LOOP_REGISTRY
 from loopwright.core.rows.model import Loop, Project
 from loopwright.engine.rows.world import HomePaths
@@ -53,7 +54,8 @@ async def test_the_registry_beats_while_a_loop_is_driven_and_says_when_it_is_sta
     assert entry["resources"] == {"agent": "claude", "model": None, "max_concurrent": 2}
     assert entry["last_heartbeat"].endswith("Z")
     assert first["next_update_before"] > first["updated_at"]
-    assert json.loads((project / ".loopwright" / "loop_config.schema.json").read_text()) == LOOP_CONFIG
+    written = json.loads((project / ".loopwright" / "loop_config.schema.json").read_text())
+    assert written == identified("loop_config", LOOP_CONFIG)
     whole = place / "loop_registry.json"
     assert _read(whole, LOOP_REGISTRY) == first
     assert stat.S_IMODE(whole.stat().st_mode) == 0o600, "it is about all projects"
