@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tests.simulation.promises.invariants import Problems, Watch, at_end, moves, on_commit
 from tests.simulation.rows import Change
 
+from loopwright.core.policy.healing import SPLIT_ORIGIN
 from loopwright.core.replies.discoveries import Discovery, same_work
 from loopwright.core.rows.model import Command, CommandState, Plan, Role, Run, Task
 from loopwright.core.values.failures import Failure
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _ADDED_BY: Final = {
     "": ("submit", "source.edited"),
     ORIGIN: ("command.accept_discovered",),
+    SPLIT_ORIGIN: ("attempt.consulted",),
     "fix": ("verify.evaluated",),
     "docs": ("verify.docs",),
     "qa": ("look.over",),

@@ -30,6 +30,7 @@ from loopwright.core.rows.model import (
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.failures import RULES, Failure, Level
 from loopwright.core.values.findings import VerdictStatus
+from loopwright.core.values.healing import HealStep
 from loopwright.core.values.states import (
     ENDED_PLAN,
     ENDED_RUN,
@@ -182,7 +183,10 @@ class Watch:
             # What a person did by hand uses up nothing that the machine may do.
             by_hand = change.after.agent == HUMAN
             # A look that found something did what it was for.
-            counts = not (lost or by_hand or change.after.failure is Failure.ISSUES)
+            looked = change.after.failure is Failure.ISSUES
+            # A try without the task that failed is a healing step, which has its own limit.
+            bypassed = change.after.healing is HealStep.BYPASS
+            counts = not (lost or by_hand or looked or bypassed)
             if now is AttemptState.REJECTED and before is not now and counts:
                 self.rejected[change.after.task_id] += 1
 

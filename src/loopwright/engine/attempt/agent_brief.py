@@ -121,6 +121,18 @@ def _prompt(facts: Facts) -> str:
             by_schema=by_schema,
             goes_on=_conversation(facts) is not None,
         )
+    if facts.run.role is Role.INVESTIGATOR:
+        return prompts.investigator(
+            facts.template,
+            plan,
+            task,
+            attempt,
+            gates=gates,
+            diagnosis=facts.diagnosis,
+            tries=facts.tries,
+            resumed=resumed,
+            by_schema=by_schema,
+        )
     if task.type == qa.TYPE:
         return look_prompt(
             facts.template,
@@ -134,18 +146,6 @@ def _prompt(facts: Facts) -> str:
             resumed=resumed,
             answers=facts.answers,
             asks_by_tool=asks_by_tool,
-            by_schema=by_schema,
-        )
-    if facts.run.role is Role.INVESTIGATOR:
-        return prompts.investigator(
-            facts.template,
-            plan,
-            task,
-            attempt,
-            gates=gates,
-            diagnosis=facts.diagnosis,
-            tries=facts.tries,
-            resumed=resumed,
             by_schema=by_schema,
         )
     if plan.policy.answer is not None:

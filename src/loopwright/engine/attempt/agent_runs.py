@@ -75,11 +75,15 @@ class ReviewerUnavailable(Exception):
 
 async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Started | None:
     """Start the run, or find it; None if it may not start now, which the rows then record."""
+    plan_id = rows.plan.id
     while True:
         try:
             return await _start(world, rows, run, fence=fence)
         except _TermsChanged:
-            continue
+            # The brief counts what the plan may still spend, so it needs the plan as it is now.
+            rows = replace(
+                rows, plan=await world.store.read(lambda tx: need(tx.get(Plan, plan_id), "the plan"))
+            )
 
 
 async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started | None:

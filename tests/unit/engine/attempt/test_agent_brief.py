@@ -8,7 +8,7 @@ from tests.contracts.store.rows import AT
 from tests.unit.engine.attempt.plain_values import leg_rows
 
 from loopwright.core.integrity.gate_files import GateFiles
-from loopwright.core.replies import qa
+from loopwright.core.replies import investigations, qa
 from loopwright.core.replies.reviews import SCHEMA, Finding, Severity
 from loopwright.core.rows.model import Review, Role, Run
 from loopwright.core.values.patches import Patch
@@ -144,6 +144,11 @@ def test_a_qa_review_reports_by_its_own_schema() -> None:
     request = briefed("qa", rows={"task": {"type": qa.TYPE}})
     assert (request.schema, request.tools) == (qa.schema("full"), TOOLS)
     assert briefed("qa", rows={"task": {"type": qa.TYPE}}, can=frozenset()).schema is None
+
+
+def test_an_investigator_reads_why_a_qa_review_failed() -> None:
+    request = briefed("investigator", rows={"task": {"type": qa.TYPE}}, run={"role": Role.INVESTIGATOR})
+    assert (request.schema, request.tools) == (investigations.SCHEMA, {})
 
 
 def test_a_reviewer_sees_the_change_and_asks_nobody() -> None:
