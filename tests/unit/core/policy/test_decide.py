@@ -22,6 +22,7 @@ from loopwright.core.policy.decide import (
     PauseLoop,
     ResumeLoop,
     StartAttempt,
+    TakeTurn,
     WakeAttempt,
     decide,
     room,
@@ -172,6 +173,20 @@ def test_what_is_parked_and_what_was_touched_outside_of_a_scope_keeps_others_off
     assert decided(replace(scene, parked=(held,))).decisions == ()
     alone = front(ready=ready, policy=policy)
     assert decided(alone).decisions == tuple(StartAttempt(task_id=one.id) for one in ready)
+
+
+def test_a_task_that_waits_for_another_loop_does_not_start_and_another_one_does() -> None:
+    waits, free = task(), task()
+    scene = replace(front(ready=(waits, free)), asks=(waits.id,), held_up=frozenset({waits.id}))
+    assert decided(scene).decisions == (
+        StartAttempt(task_id=free.id),
+        TakeTurn(plan_id=scene.plan.id, tasks=(waits.id,)),
+    )
+
+
+def test_a_plan_that_waits_for_another_loop_is_not_dispatched() -> None:
+    scene = front(status=PlanState.DRAFT)
+    assert decided(replace(scene, held_up=frozenset({scene.plan.id}))).decisions == ()
 
 
 def test_a_task_that_backs_off_is_looked_at_again_when_it_is_due() -> None:
