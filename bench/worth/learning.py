@@ -7,9 +7,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 
 from bench.worth.rows import AT
-from loopwright.core.policy import lessons
-from loopwright.core.policy.diagnosis import Seen, signature, vote
-from loopwright.core.policy.lessons import Judgement
+from loopwright.core.healing import lessons
+from loopwright.core.healing.diagnosis import Seen, signature, vote
+from loopwright.core.healing.lessons import Judgement
 from loopwright.core.rows.healing_rows import AttemptFailure
 from loopwright.core.rows.lesson_rows import Lesson, LessonUse
 from loopwright.core.rows.model import Attempt, Task

@@ -8,10 +8,10 @@ from bench.worth.agents import Nature, Work, work
 from bench.worth.assumptions import Values
 from bench.worth.learning import Lessons
 from bench.worth.plain import Ended, minutes
+from loopwright.core.healing.diagnosis import Diagnosis, Seen, diagnose
+from loopwright.core.healing.earlier_tries import Try
+from loopwright.core.healing.steps import LADDER, SPLIT_ORIGIN, may_heal, next_step, told_by, useless
 from loopwright.core.policy import fallback
-from loopwright.core.policy.diagnosis import Diagnosis, Seen, diagnose
-from loopwright.core.policy.earlier_tries import Try
-from loopwright.core.policy.healing import LADDER, SPLIT_ORIGIN, may_heal, next_step, told_by, useless
 from loopwright.core.policy.landing import (
     Alone,
     AskReviewer,

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from bench.worth.assumptions import known
 from bench.worth.ways import Result
-from loopwright.core.policy.healing import MOST_IN_VAIN, REMEMBERED
-from loopwright.core.policy.lessons import ERROR, EVERY, LEAST, MOST
+from loopwright.core.healing.lessons import ERROR, EVERY, LEAST, MOST
+from loopwright.core.healing.steps import MOST_IN_VAIN, REMEMBERED
 
 INTRODUCTION: Final = """# Simulated worth
 

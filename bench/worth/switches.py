@@ -10,8 +10,8 @@ from bench.worth.agents import nature
 from bench.worth.assumptions import values
 from bench.worth.loop import Mechanisms, Project
 from bench.worth.rows import AT
-from loopwright.core.policy.healing import MOST_IN_VAIN, useless
-from loopwright.core.policy.lessons import MOST
+from loopwright.core.healing.lessons import MOST
+from loopwright.core.healing.steps import MOST_IN_VAIN, useless
 from loopwright.core.rows.healing_rows import Healing
 from loopwright.core.values.healing import Cause, HealStep
 from loopwright.core.values.policy import Policy

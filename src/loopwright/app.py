@@ -40,8 +40,8 @@ from loopwright.core.policy.monitor import Thresholds
 from loopwright.core.policy.share import SlotLimits, read_slots
 from loopwright.core.rows.model import Leg, Plan, Project
 from loopwright.core.values.accounts import Accounts
+from loopwright.core.values.environments import FORGE_TOKENS
 from loopwright.core.values.errors import StaleVersion
-from loopwright.core.values.forges import FORGE_TOKENS
 from loopwright.engine.memory.worker_facts import Room
 from loopwright.engine.plans.state_export import Outbox
 from loopwright.engine.rows.world import HomePaths, MakeView, Me, World

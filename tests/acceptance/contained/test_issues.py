@@ -9,7 +9,7 @@ from tests.acceptance.server.conftest import Served
 from tests.fakes.forges import FakeForge, FakeGitHub, FakeGitLab
 from tests.waiting import eventually
 
-from loopwright.core.policy.issues import MARKER
+from loopwright.core.integrations.issues import MARKER
 from loopwright.core.rows.model import Finish, Plan, Role, Run, Task
 
 LABEL = "loopwright"

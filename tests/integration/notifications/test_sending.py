@@ -11,8 +11,8 @@ from tests.integration.notifications.sink import Sink, listening
 from tests.waiting import eventually_async
 
 from loopwright.config.resolve import load
+from loopwright.core.integrations.webhooks import Patience
 from loopwright.core.policy.budget import ASKED
-from loopwright.core.policy.webhooks import Patience
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Plan
 from loopwright.core.rows.waiting_rows import Question
@@ -21,7 +21,7 @@ from loopwright.core.values.access import OWNER
 from loopwright.core.values.ids import Kind
 from loopwright.services.homes.session import Session, opened
 from loopwright.services.notifications.sending import notifying
-from loopwright.services.remote.alerts import alerts
+from loopwright.services.reports.alerts import alerts
 from loopwright.services.webhooks import receivers
 
 pytestmark = pytest.mark.filterwarnings(

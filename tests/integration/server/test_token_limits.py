@@ -22,7 +22,7 @@ from loopwright.core.values.access import Bounds, Scope
 from loopwright.core.values.environments import PlanEnvironment
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.states import HoldState, LoopState, PlanState, RunState
-from loopwright.engine.rows.charges import charge
+from loopwright.engine.money.charges import charge
 from loopwright.services.access import tokens
 
 DOLLAR = 1_000_000

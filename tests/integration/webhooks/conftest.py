@@ -10,7 +10,7 @@ import pytest
 from tests.contracts.store.rows import event
 
 from loopwright.config.resolve import load
-from loopwright.core.policy.webhooks import Patience
+from loopwright.core.integrations.webhooks import Patience
 from loopwright.core.rows.events import RecordedEvent
 from loopwright.services.homes.session import Session, opened
 from loopwright.services.webhooks.sending import Sender

@@ -12,7 +12,7 @@ import pytest
 from tests.cases import each_case
 
 from loopwright.adapters.webhooks.posting import Resolve, Target, check_url, checked_addresses, post
-from loopwright.core.policy.webhooks import Reply
+from loopwright.core.integrations.webhooks import Reply
 from loopwright.core.values.errors import UserError
 
 LOOPBACK = ("127.0.0.0/8",)

@@ -13,11 +13,11 @@ from tests.contracts.store import rows
 from tests.integration.webhooks.conftest import QUICK, happen, rendered, sending
 from tests.waiting import eventually_async
 
-from loopwright.core.policy.webhooks import Delivery, Patience, Reply
+from loopwright.core.integrations.webhooks import Delivery, Patience, Reply
 from loopwright.core.rows.webhook_rows import Webhook
 from loopwright.core.values.access import OWNER
 from loopwright.services.homes.session import Session
-from loopwright.services.remote.alerts import alerts
+from loopwright.services.reports.alerts import alerts
 from loopwright.services.webhooks import receivers
 from loopwright.services.webhooks.sending import LARGEST, Sender
 

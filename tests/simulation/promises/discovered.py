@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tests.simulation.promises.invariants import Problems, Watch, at_end, moves, on_commit
 from tests.simulation.rows import Change
 
-from loopwright.core.policy.healing import SPLIT_ORIGIN
+from loopwright.core.healing.steps import SPLIT_ORIGIN
 from loopwright.core.replies.discoveries import Discovery, same_work
 from loopwright.core.rows.model import Command, CommandState, Plan, Role, Run, Task
 from loopwright.core.values.failures import Failure

@@ -7,7 +7,7 @@ from tests.simulation.rows import Change
 from tests.simulation.services import OTHER
 from tests.simulation.trouble import Trouble
 
-from loopwright.core.policy.healing import SPLIT_ORIGIN
+from loopwright.core.healing.steps import SPLIT_ORIGIN
 from loopwright.core.replies.investigations import MOST_PARTS
 from loopwright.core.rows.healing_rows import Healing
 from loopwright.core.rows.model import Outcome, Plan, Task

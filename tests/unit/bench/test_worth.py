@@ -6,8 +6,8 @@ from bench.worth.assumptions import known, values
 from bench.worth.ways import BASELINES, WAYS, played
 from tests.cases import each_case
 
-from loopwright.core.policy.healing import MOST_IN_VAIN
-from loopwright.core.policy.lessons import MOST
+from loopwright.core.healing.lessons import MOST
+from loopwright.core.healing.steps import MOST_IN_VAIN
 
 PLAIN, RALPH, GREEN = BASELINES
 DEFAULTS, EVERYTHING = "Loopwright, defaults", "everything"

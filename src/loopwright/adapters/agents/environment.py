@@ -14,9 +14,8 @@ from typing import Final
 
 from loopwright.adapters.agents.secret_providers import provided
 from loopwright.core.rows.model import Plan
-from loopwright.core.values.environments import PLACES, PlanEnvironment, is_kept
+from loopwright.core.values.environments import FORGE_TOKENS, PLACES, PlanEnvironment, is_kept
 from loopwright.core.values.errors import BadConfig, NoEnvironment
-from loopwright.core.values.forges import FORGE_TOKENS
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.wording import to_type
 from loopwright.ports import Invocation

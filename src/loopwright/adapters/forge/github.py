@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from loopwright.adapters.forge.api import Api, Remote, find_or_create
-from loopwright.core.values.forges import GITHUB_TOKENS
+from loopwright.core.values.environments import GITHUB_TOKENS
 from loopwright.ports import Request, Wanted
 
 NAME: Final = "GitHub"

@@ -4,7 +4,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from loopwright.adapters.forge.api import Api, Remote, find_or_create
-from loopwright.core.values.forges import GITLAB_TOKENS
+from loopwright.core.values.environments import GITLAB_TOKENS
 from loopwright.ports import Request, Wanted
 
 NAME: Final = "GitLab"

@@ -1,4 +1,4 @@
 """Send notices through Apprise, an extra, to desktops, mail and chats.
 
-Not here: which events make a notice (`core.policy.notices`), and when to send them (`services.notifications`).
+Not here: which events make a notice (`core.integrations.notices`), and when to send them (`services.notifications`).
 """

@@ -10,8 +10,8 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from loopwright.adapters.processes.redaction import redacted
-from loopwright.core.policy.notices import Notice, Topic
-from loopwright.core.policy.webhooks import Delivery, Reply
+from loopwright.core.integrations.notices import Notice, Topic
+from loopwright.core.integrations.webhooks import Delivery, Reply
 from loopwright.core.values.errors import UserError
 
 INSTALL: Final = "pip install 'loopwright[notify]'"

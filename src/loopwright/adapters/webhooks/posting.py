@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 import httpx
 
 from loopwright import __version__
-from loopwright.core.policy.webhooks import Delivery, Reply, may_send_to, reply_of
+from loopwright.core.integrations.webhooks import Delivery, Reply, may_send_to, reply_of
 from loopwright.core.values.errors import UserError
 
 LONGEST_URL: Final = 2000

@@ -9,11 +9,11 @@ from types import MappingProxyType
 from typing import Final
 
 from loopwright.core.gates import contradictions
-from loopwright.core.policy import earlier_tries
-from loopwright.core.policy.diagnosis import Diagnosis
-from loopwright.core.policy.earlier_tries import Try
-from loopwright.core.policy.healing import facts
-from loopwright.core.policy.lessons import in_words as lessons_in_words
+from loopwright.core.healing import earlier_tries
+from loopwright.core.healing.diagnosis import Diagnosis
+from loopwright.core.healing.earlier_tries import Try
+from loopwright.core.healing.lessons import in_words as lessons_in_words
+from loopwright.core.healing.steps import facts
 from loopwright.core.policy.red_first import is_asked, why_skipped
 from loopwright.core.policy.rounds import is_carried_on, loops
 from loopwright.core.replies import doc_sync

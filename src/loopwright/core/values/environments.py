@@ -5,6 +5,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+GITHUB_TOKENS: Final = ("GITHUB_TOKEN", "GH_TOKEN")
+GITLAB_TOKENS: Final = ("GITLAB_TOKEN",)
+FORGE_TOKENS: Final = (*GITHUB_TOKENS, *GITLAB_TOKENS)
+"""Variables that may have the token of a forge."""
 PLACES: Final = frozenset({"PATH", "VIRTUAL_ENV", "CONDA_PREFIX"})
 """Variables that name folders, so they are invalid on another machine."""
 _LOCALE: Final = re.compile(r"LANG|LANGUAGE|TZ|LC_[A-Z]+")

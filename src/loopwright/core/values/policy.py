@@ -164,7 +164,7 @@ class Policy:
     """How often a finding of the complete gate, or of a QA review, becomes a fix task."""
     allow_unverified: bool = False
     auto_heal: bool = False
-    """Whether Loopwright tries more for a task that failed for good (`core.policy.healing`)."""
+    """Whether Loopwright tries more for a task that failed for good (`core.healing.steps`)."""
     heal: HealPolicy = field(default_factory=HealPolicy)
     auto_refine: bool = False
     """Whether a lesson is proposed as soon as several tasks fail in the same way."""

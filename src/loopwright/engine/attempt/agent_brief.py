@@ -8,8 +8,8 @@ from typing import Any
 
 from loopwright.core.gates.contradictions import has_had_its_turn
 from loopwright.core.gates.gates import task_commands
-from loopwright.core.policy.diagnosis import Diagnosis
-from loopwright.core.policy.earlier_tries import Try
+from loopwright.core.healing.diagnosis import Diagnosis
+from loopwright.core.healing.earlier_tries import Try
 from loopwright.core.policy.rounds import loops
 from loopwright.core.prompts import prompts
 from loopwright.core.prompts.prompts import areas_of, look_prompt, reviewer

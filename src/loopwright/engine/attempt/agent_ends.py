@@ -15,10 +15,9 @@ from loopwright.core.values.failures import RULES, Failure, Level
 from loopwright.core.values.policy import Answering
 from loopwright.core.values.states import AttemptState, RunState
 from loopwright.engine.gates.gate_runs import exit_facts
-from loopwright.engine.money import quotas, spending
+from loopwright.engine.money import pauses, quotas, spending
 from loopwright.engine.people import discoveries
 from loopwright.engine.processes.runs import Ended
-from loopwright.engine.rows import pauses
 from loopwright.engine.rows.legs import Rows
 from loopwright.engine.rows.moves import cancel_attempt, move_attempt, move_run, need
 from loopwright.engine.rows.world import World

@@ -21,7 +21,7 @@ from loopwright.core.values.permissions import Access, access_of, is_kept, mode_
 from loopwright.core.values.states import AttemptState, LoopState, RunState
 from loopwright.engine.attempt.agent_brief import Facts, brief, gather, learns
 from loopwright.engine.memory.interrupts import Interrupted
-from loopwright.engine.money import quotas, spending
+from loopwright.engine.money import pauses, quotas, spending
 from loopwright.engine.money.quotas import QuotaWatch
 from loopwright.engine.money.spending import SpendingWatch
 from loopwright.engine.people.served_projects import serves
@@ -30,7 +30,7 @@ from loopwright.engine.processes.process_environment import attempt_values
 from loopwright.engine.processes.redaction import concealed, concealing, without_secrets
 from loopwright.engine.processes.runs import Ended, Progress, agent_spec, drive_agent
 from loopwright.engine.processes.sandboxing import Walls, contain_agent, sandbox_of, shared_by
-from loopwright.engine.rows import lessons, pauses
+from loopwright.engine.rows import lessons
 from loopwright.engine.rows.legs import Rows
 from loopwright.engine.rows.moves import change_attempt, move_attempt, move_run, need
 from loopwright.engine.rows.world import World

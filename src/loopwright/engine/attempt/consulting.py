@@ -5,7 +5,7 @@ The answer is a claim. It chooses the next step and agents get it as data; it ne
 
 from typing import Any
 
-from loopwright.core.policy.healing import SPLIT_ORIGIN, after_parts, told_by
+from loopwright.core.healing.steps import SPLIT_ORIGIN, after_parts, told_by
 from loopwright.core.policy.order import is_met
 from loopwright.core.replies.answers import Unreadable
 from loopwright.core.replies.investigations import Investigation, read_investigation

@@ -11,7 +11,7 @@ from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.round_states import FOLDER_KIND
 from loopwright.core.values.states import LoopState
-from loopwright.engine.rows.charges import charge
+from loopwright.engine.money.charges import charge
 from loopwright.engine.rows.moves import move_loop
 from loopwright.ports import NOT_NULL, Ids, Tx
 

@@ -19,9 +19,9 @@ from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState
 from loopwright.core.values.wording import to_type
 from loopwright.engine.gates.evaluated_base import KnownBase, take_over
 from loopwright.engine.intake.evaluation import UNEVALUATED, Evaluation, edges_of, evaluate, order_of, to_do
+from loopwright.engine.money.charges import charge, inherit_charges
 from loopwright.engine.rows import drafts
 from loopwright.engine.rows.added_tasks import FIRST, task_row
-from loopwright.engine.rows.charges import charge, inherit_charges
 from loopwright.engine.rows.moves import move_loop, withdraw_escalations
 from loopwright.engine.rows.order import count_order
 from loopwright.engine.rows.ref_names import plan_branch

@@ -12,7 +12,7 @@ from loopwright.core.policy.prices import estimate
 from loopwright.core.rows.events import RecordedEvent, happened
 from loopwright.core.rows.model import AGENT_ROLES, Attempt, Plan, Project, Role, Run, Task, Usage
 from loopwright.core.values.states import AttemptState, RunState, TaskState
-from loopwright.engine.rows.charges import TokenSpending, spending_of_plan
+from loopwright.engine.money.charges import TokenSpending, spending_of_plan
 from loopwright.engine.rows.moves import MACHINE, need
 from loopwright.engine.rows.reservations import Reservations
 from loopwright.engine.rows.world import World

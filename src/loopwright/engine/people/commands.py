@@ -40,10 +40,11 @@ from loopwright.core.values.states import (
     TaskState,
 )
 from loopwright.core.values.wording import to_type
-from loopwright.engine.money import quotas, spending
+from loopwright.engine.money import pauses, quotas, spending
 from loopwright.engine.people import discoveries, handover, locks, steering, verifying
-from loopwright.engine.rows import finishes, pauses, questions
-from loopwright.engine.rows.manual_steps import take_answer
+from loopwright.engine.people.manual_steps import take_answer
+from loopwright.engine.people.retries import evidence_of, refuse_superseded, reopen_plan, starts_over
+from loopwright.engine.rows import finishes, questions
 from loopwright.engine.rows.moves import (
     cancel_attempt,
     move_loop,
@@ -56,7 +57,6 @@ from loopwright.engine.rows.moves import (
 )
 from loopwright.engine.rows.plan_states_text import plan_word
 from loopwright.engine.rows.queue import new_attempt
-from loopwright.engine.rows.retries import evidence_of, refuse_superseded, reopen_plan, starts_over
 from loopwright.engine.rows.versions import check_version
 from loopwright.ports import Ids, Tx
 

@@ -19,11 +19,11 @@ from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.ids import Kind, short_id
 from loopwright.core.values.states import DISCOVERY, DiscoveryState, PlanState, step
 from loopwright.core.values.wording import to_type
+from loopwright.engine.people.retries import refuse_superseded, reopen_plan
 from loopwright.engine.rows.added_tasks import add_task
 from loopwright.engine.rows.moves import MACHINE, need
 from loopwright.engine.rows.plan_states_text import plan_word
 from loopwright.engine.rows.projects import Checkouts, project_ids
-from loopwright.engine.rows.retries import refuse_superseded, reopen_plan
 from loopwright.engine.rows.world import World
 from loopwright.ports import Ids, PlannedTask, RunSpec, Tx
 

@@ -16,6 +16,7 @@ from loopwright.core.values.states import (
     TaskState,
 )
 from loopwright.core.values.wording import to_type
+from loopwright.engine.people.retries import evidence_of, refuse_superseded, reopen_plan, starts_over
 from loopwright.engine.rows.moves import (
     begin_anew,
     cancel_attempt,
@@ -29,7 +30,6 @@ from loopwright.engine.rows.order import follow_order
 from loopwright.engine.rows.plan_states_text import plan_word
 from loopwright.engine.rows.questions import open_of
 from loopwright.engine.rows.queue import new_attempt
-from loopwright.engine.rows.retries import evidence_of, refuse_superseded, reopen_plan, starts_over
 from loopwright.ports import Ids, Tx
 
 HUMAN: Final = "human"

@@ -10,7 +10,7 @@ from loopwright.core.rows.model import Command, Loop, Plan, Project, Task
 from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.ids import Kind, short_id
 from loopwright.core.values.states import ENDED_PLAN, HoldState
-from loopwright.engine.rows import holds
+from loopwright.engine.people import holds
 from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.plan_states_text import plan_word
 from loopwright.engine.rows.projects import Checkouts, project_ids

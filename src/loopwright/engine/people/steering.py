@@ -20,11 +20,11 @@ from loopwright.core.values.states import (
     TaskState,
 )
 from loopwright.core.values.wording import to_type
-from loopwright.engine.rows import pauses
+from loopwright.engine.money import pauses
+from loopwright.engine.people.retries import refuse_superseded, reopen_plan
 from loopwright.engine.rows.added_tasks import add_task
 from loopwright.engine.rows.drafts import refuse_unwritten
 from loopwright.engine.rows.moves import move_loop, need
-from loopwright.engine.rows.retries import refuse_superseded, reopen_plan
 from loopwright.ports import Ids, PlannedTask, Tx
 
 INJECTED = "injected"

@@ -21,9 +21,9 @@ from loopwright.core.values.states import (
 )
 from loopwright.core.values.wording import to_type
 from loopwright.engine.people.commands import check_retry
+from loopwright.engine.people.retries import refuse_superseded, starts_over
 from loopwright.engine.rows.moves import cancel_attempt, move_loop, move_plan, move_task, need
 from loopwright.engine.rows.queue import new_attempt
-from loopwright.engine.rows.retries import refuse_superseded, starts_over
 from loopwright.ports import Ids, Step, Tx
 
 _SHORTEST: Final = 4

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 from zlib import crc32
 
+from loopwright.core.healing.earlier_tries import masked
 from loopwright.core.policy.budget import Over
-from loopwright.core.policy.earlier_tries import masked
 from loopwright.core.replies.discoveries import Noticed
 from loopwright.core.values.containment import HomeView
 from loopwright.core.values.errors import CannotRun

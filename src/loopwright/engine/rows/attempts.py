@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from loopwright.core.policy.diagnosis import ASKS, Diagnosis, Seen, diagnose, signature, vote
-from loopwright.core.policy.earlier_tries import Try, failed_tries, tries
+from loopwright.core.healing.diagnosis import ASKS, Diagnosis, Seen, diagnose, signature, vote
+from loopwright.core.healing.earlier_tries import Try, failed_tries, tries
 from loopwright.core.rows.healing_rows import AttemptFailure
 from loopwright.core.rows.model import Attempt, Plan, Role, Run, Task
 from loopwright.core.values.findings import Verdict, VerdictStatus

@@ -5,9 +5,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from loopwright.core.healing.diagnosis import LEAST, Diagnosis
+from loopwright.core.healing.steps import may_heal
 from loopwright.core.policy import fallback, rounds
-from loopwright.core.policy.diagnosis import LEAST, Diagnosis
-from loopwright.core.policy.healing import may_heal
 from loopwright.core.policy.retry import After, Again, Failed, GiveUp, after_failure
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Outcome, Plan, Task

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from loopwright.core.gates.gates import task_commands
+from loopwright.core.healing.diagnosis import Diagnosis
+from loopwright.core.healing.steps import Chosen, next_step, restated, useless, without
 from loopwright.core.policy import fallback
-from loopwright.core.policy.diagnosis import Diagnosis
-from loopwright.core.policy.healing import Chosen, next_step, restated, useless, without
 from loopwright.core.policy.order import is_met
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.healing_rows import Healing

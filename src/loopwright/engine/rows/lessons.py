@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from loopwright.core.policy import lessons as policy
-from loopwright.core.policy.lessons import Judgement
+from loopwright.core.healing import lessons as policy
+from loopwright.core.healing.lessons import Judgement
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.healing_rows import AttemptFailure
 from loopwright.core.rows.lesson_rows import Lesson, LessonUse

@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from loopwright.core.healing.steps import SPLIT_ORIGIN
 from loopwright.core.plans.evaluating import alone, impossible
 from loopwright.core.plans.item_identity import identify, unused_key
 from loopwright.core.policy import graph
-from loopwright.core.policy.healing import SPLIT_ORIGIN
 from loopwright.core.policy.order import is_met
 from loopwright.core.replies.qa import ORIGIN
 from loopwright.core.rows.events import happened

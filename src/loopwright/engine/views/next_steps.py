@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from loopwright.core.gates.contradictions import ACCEPT, KIND, REJECT
+from loopwright.core.healing.diagnosis import fixes
 from loopwright.core.plans.planning import FOLDER, TITLED, name_of
 from loopwright.core.policy import budget as budgets
-from loopwright.core.policy.diagnosis import fixes
 from loopwright.core.policy.manual_steps import DONE, FAILED, SKIP
 from loopwright.core.policy.manual_steps import KIND as BY_HAND
 from loopwright.core.rows.model import Role

@@ -14,8 +14,8 @@ from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.errors import NotFound
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import QuestionState
+from loopwright.engine.people.manual_steps import open_steps
 from loopwright.engine.rows.escalations import open_ones
-from loopwright.engine.rows.manual_steps import open_steps
 from loopwright.engine.rows.projects import Checkouts, project_ids
 from loopwright.engine.rows.questions import of_plan
 from loopwright.ports import Tx

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from loopwright.core.gates.contradictions import collapsed
 from loopwright.core.gates.gates import task_commands
-from loopwright.core.policy.diagnosis import Diagnosis
+from loopwright.core.healing.diagnosis import Diagnosis
 from loopwright.core.policy.graph import claims, scopes_overlap, strayed
 from loopwright.core.policy.order import is_met
 from loopwright.core.replies.discoveries import Discovery, same_work
@@ -47,10 +47,10 @@ from loopwright.core.values.states import (
     RunState,
     TaskState,
 )
+from loopwright.engine.people.manual_steps import open_steps
 from loopwright.engine.rows.attempts import diagnosis_of
 from loopwright.engine.rows.finishes import FinishView, finish_views
 from loopwright.engine.rows.healing import steps_of
-from loopwright.engine.rows.manual_steps import open_steps
 from loopwright.engine.rows.order import holding_up
 from loopwright.engine.rows.plan_states_text import driven_by, is_blocked, taken_by, word_of
 from loopwright.engine.rows.questions import open_of

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, assert_never
 
+from loopwright.core.healing.steps import may_bypass
 from loopwright.core.policy import decide as policy
 from loopwright.core.policy.budget import WAITS
 from loopwright.core.policy.graph import claims
-from loopwright.core.policy.healing import may_bypass
 from loopwright.core.policy.quotas import Choice
 from loopwright.core.policy.retry import Failed
 from loopwright.core.rows.events import happened
@@ -38,13 +38,13 @@ from loopwright.core.values.states import (
     TaskState,
 )
 from loopwright.engine.attempt import contradictions, rounds
-from loopwright.engine.money import quotas, spending
-from loopwright.engine.people import commands
+from loopwright.engine.money import pauses, quotas, spending
+from loopwright.engine.people import commands, holds
+from loopwright.engine.people.manual_steps import ask_by_hand
 from loopwright.engine.people.served_projects import may_move, serves
-from loopwright.engine.rows import healing, holds, pauses, questions
+from loopwright.engine.rows import healing, questions
 from loopwright.engine.rows.failing import fail_attempt
 from loopwright.engine.rows.legs import DRIVEN
-from loopwright.engine.rows.manual_steps import ask_by_hand
 from loopwright.engine.rows.moves import (
     MACHINE,
     begin_verify,

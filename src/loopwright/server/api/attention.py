@@ -14,11 +14,11 @@ from loopwright.server.api.plans import result_of
 from loopwright.server.context import Home, Operator, Reader, Writer
 from loopwright.server.plan_bodies import Result
 from loopwright.server.shapes import Camel, CamelRequest, LoopDocument, loop_document
-from loopwright.services.remote import alerts, attention, costs
-from loopwright.services.remote import report as work_report
-from loopwright.services.remote.attention import LoopReport
-from loopwright.services.remote.costs import Dimension
-from loopwright.services.remote.report_texts import Format, as_text
+from loopwright.services.reports import alerts, attention, costs
+from loopwright.services.reports import report as work_report
+from loopwright.services.reports.attention import LoopReport
+from loopwright.services.reports.costs import Dimension
+from loopwright.services.reports.report_texts import Format, as_text
 
 router = APIRouter(prefix="/api", tags=["attention"])
 

@@ -11,8 +11,8 @@ from starlette.responses import PlainTextResponse
 from loopwright.core.values.documents import document
 from loopwright.server.context import Home, Operator, Reader
 from loopwright.server.shapes import Camel, SnakeRequest
-from loopwright.services.remote import figures, records
-from loopwright.services.remote.figures import Counts
+from loopwright.services.reports import figures
+from loopwright.services.reports.figures import Counts
 
 router = APIRouter(tags=["figures"])
 
@@ -99,7 +99,7 @@ class Agents(Camel):
 @router.get("/api/agents")
 async def get_agents(home: Home, caller: Reader, project: str | None = None) -> Agents:
     """Return what each agent and model did, from all runs: those with most tasks first."""
-    found = await records.records(home.at, caller, project)
+    found = await figures.agent_record(home.at, caller, project)
     return Agents(agents=[AgentDocument(**document(one)) for one in found])
 
 

@@ -13,10 +13,11 @@ from loopwright.server.pages.render import page, words_of
 from loopwright.server.shapes import ModelText
 from loopwright.services.dashboard import home as dashboard
 from loopwright.services.dashboard import project as project_views
-from loopwright.services.remote import figures, packets
+from loopwright.services.remote import packets
 from loopwright.services.remote import projects as remote
 from loopwright.services.remote.drafting import PlanWish, ask_for_plan
 from loopwright.services.remote.pages import LARGEST, Asked
+from loopwright.services.reports import figures
 
 router = APIRouter(prefix="/projects", include_in_schema=False)
 

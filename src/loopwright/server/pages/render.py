@@ -20,7 +20,7 @@ from loopwright import __version__
 from loopwright.core.values.errors import LoopwrightError
 from loopwright.core.values.ids import short_id
 from loopwright.server.pages.timeline import duration
-from loopwright.services.remote.alerts import Alert
+from loopwright.services.reports.alerts import Alert
 
 POLICY: Final = "; ".join(
     (

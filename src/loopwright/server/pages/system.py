@@ -17,7 +17,7 @@ from loopwright.services.access import tokens
 from loopwright.services.dashboard import costs as cost_views
 from loopwright.services.dashboard import home as dashboard
 from loopwright.services.dashboard.project import list_projects
-from loopwright.services.remote import alerts, attention, figures, records
+from loopwright.services.reports import alerts, attention, figures
 
 router = APIRouter(include_in_schema=False)
 
@@ -54,7 +54,7 @@ async def show_costs(
 @router.get("/agents")
 async def show_agents(request: Request, home: Home, caller: Reader, project: str = "") -> Response:
     """Show what each agent and model did."""
-    found = await records.records(home.at, caller, project or None)
+    found = await figures.agent_record(home.at, caller, project or None)
     return page(request, "agents.html", agents=found, project=project, **await _common(home, caller))
 
 

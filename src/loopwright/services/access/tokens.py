@@ -20,7 +20,7 @@ from loopwright.core.values.errors import NotAllowed, NotFound, Refused, UserErr
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.states import ENDED_PLAN
 from loopwright.core.values.wording import dollars
-from loopwright.engine.rows.charges import chain_of, depth_in, plans_of_token, spending_of_token
+from loopwright.engine.money.charges import chain_of, depth_in, plans_of_token, spending_of_token
 from loopwright.engine.rows.reservations import freed
 from loopwright.ports import Tx
 from loopwright.services.access.nesting import Address, run_of_client

@@ -15,9 +15,9 @@ from loopwright.app import Home
 from loopwright.core.rows.model import Command, CommandState, Plan, Project, Run, Task
 from loopwright.core.values.errors import Held, NotFound
 from loopwright.core.values.wording import to_type
+from loopwright.engine.money.charges import check_spending
 from loopwright.engine.people import commands
 from loopwright.engine.people.served_projects import is_served
-from loopwright.engine.rows.charges import check_spending
 from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.projects import recent_plans
 from loopwright.engine.views.worker_views import leased_workers

@@ -11,8 +11,8 @@ from loopwright.core.values.states import ENDED_PLAN, PlanState
 from loopwright.engine.views.limit_views import CapView, cap_views
 from loopwright.ports import Tx
 from loopwright.services.homes.session import Session
-from loopwright.services.remote.costs import Cost, CostedRun, Dimension, cost_of, costed_runs, grouped
 from loopwright.services.remote.seen import seen_where
+from loopwright.services.reports.costs import Cost, CostedRun, Dimension, cost_of, costed_runs, grouped
 
 DIMENSIONS: Final = (Dimension.PROJECT, Dimension.AGENT, Dimension.MODEL, Dimension.ROLE)
 

@@ -25,8 +25,8 @@ from loopwright.engine.views.activity import progress
 from loopwright.engine.views.question_views import QuestionView, question_view
 from loopwright.ports import Tx
 from loopwright.services.homes.session import Session
-from loopwright.services.remote.alerts import Alert, alerts
 from loopwright.services.remote.seen import seen_where
+from loopwright.services.reports.alerts import Alert, alerts
 
 LISTED: Final = 40
 """How many plans of each kind are listed."""

@@ -17,13 +17,13 @@ from loopwright.ports import Tx
 from loopwright.services.dashboard.home import PlanCard, plan_card
 from loopwright.services.homes.session import Session
 from loopwright.services.projects.found_work import FoundWork, find_work
-from loopwright.services.remote.alerts import Alert
-from loopwright.services.remote.attention import loop_report
 from loopwright.services.remote.loops import LoopHealth, LoopView, loop_health, loop_views
 from loopwright.services.remote.pages import Asked, find_page
 from loopwright.services.remote.rounds import is_in_rounds
 from loopwright.services.remote.seen import acting, seen_loop, seen_project, seen_where
 from loopwright.services.remote.templates import RegisteredTemplate, list_templates
+from loopwright.services.reports.alerts import Alert
+from loopwright.services.reports.attention import loop_report
 
 _HISTORY: Final = 50
 _MOST_FOUND: Final = 50

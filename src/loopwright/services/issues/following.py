@@ -7,8 +7,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from loopwright.core.gates.gates import plan_commands
-from loopwright.core.policy.finishing import PULL_REQUEST
-from loopwright.core.policy.issues import (
+from loopwright.core.integrations.issues import (
     TASK,
     Words,
     counting,
@@ -17,6 +16,7 @@ from loopwright.core.policy.issues import (
     receipt_comment,
     working_label,
 )
+from loopwright.core.policy.finishing import PULL_REQUEST
 from loopwright.core.policy.rejections import FEEDBACK
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Command, CommandState, Finish, Loop, Plan, Task

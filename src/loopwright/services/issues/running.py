@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from loopwright.core.policy.issues import REQUIRED
+from loopwright.core.integrations.issues import REQUIRED
 from loopwright.core.rows.model import Loop, Plan
 from loopwright.engine.rows.moves import need
 from loopwright.ports import Tx

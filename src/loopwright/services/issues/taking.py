@@ -10,7 +10,7 @@ from typing import Final
 from loopwright.adapters.home.statefiles import ProjectStateFiles
 from loopwright.app import issues
 from loopwright.config.resolve import Settings
-from loopwright.core.policy.issues import Words, counting, file_name, number_in, plan_of_issue, why_not
+from loopwright.core.integrations.issues import Words, counting, file_name, number_in, plan_of_issue, why_not
 from loopwright.core.rows.model import Loop, Project
 from loopwright.core.values.errors import Refused
 from loopwright.ports import Issue, Issues, Remark, Tx

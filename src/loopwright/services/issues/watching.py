@@ -5,7 +5,7 @@ import logging
 from pathlib import Path
 from typing import Any, Final
 
-from loopwright.core.policy.issues import REQUIRED
+from loopwright.core.integrations.issues import REQUIRED
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Loop, Project
 from loopwright.core.values.access import Caller, Scope

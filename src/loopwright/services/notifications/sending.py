@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from loopwright.adapters.notify.apprise_target import send
-from loopwright.core.policy.notices import TOPICS, Notice, notice_of
-from loopwright.core.policy.webhooks import Delivery, Patience, Reply
+from loopwright.core.integrations.notices import TOPICS, Notice, notice_of
+from loopwright.core.integrations.webhooks import Delivery, Patience, Reply
 from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.rows.model import Plan
 from loopwright.core.rows.waiting_rows import Question

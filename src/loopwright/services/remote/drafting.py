@@ -17,8 +17,8 @@ from loopwright.core.values.access import Bounds, Caller, Scope
 from loopwright.core.values.errors import NotAllowed, Refused, StoreUnavailable
 from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState
 from loopwright.engine.intake.submit import Submission, draft
+from loopwright.engine.money.charges import bounds_of_plan, check_creation, check_spending
 from loopwright.engine.rows import drafts
-from loopwright.engine.rows.charges import bounds_of_plan, check_creation, check_spending
 from loopwright.ports import PlannedWork, Tx
 from loopwright.services.control import decisions
 from loopwright.services.driving.driver import Rested

@@ -6,8 +6,8 @@ from typing import Any
 
 from loopwright.adapters.machine.host import new_id
 from loopwright.adapters.processes.redaction import redacted
-from loopwright.core.policy import lessons as policy
-from loopwright.core.policy.lessons import Measured
+from loopwright.core.healing import lessons as policy
+from loopwright.core.healing.lessons import Measured
 from loopwright.core.rows.lesson_rows import Lesson
 from loopwright.core.values.access import Caller, Scope
 from loopwright.core.values.errors import IllegalTransition, NotAllowed, NotFound, Refused, UserError

@@ -12,7 +12,7 @@ from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.round_states import FOLDER_KIND
 from loopwright.core.values.states import ENDED_PLAN, LoopState
 from loopwright.engine.intake import loops
-from loopwright.engine.rows.charges import check_start
+from loopwright.engine.money.charges import check_start
 from loopwright.engine.rows.moves import need
 from loopwright.engine.views.loop_views import stage_plans
 from loopwright.ports import Tx

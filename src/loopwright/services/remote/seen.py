@@ -8,8 +8,8 @@ from typing import Any
 from loopwright.core.rows.model import Loop, Plan, Project, Run, Task
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.access import Bounds, Caller
+from loopwright.core.values.environments import FORGE_TOKENS
 from loopwright.core.values.errors import NotFound, Refused
-from loopwright.core.values.forges import FORGE_TOKENS
 from loopwright.core.values.ids import Kind, is_id
 from loopwright.engine.rows.versions import check_version
 from loopwright.engine.views.loop_views import plan_of

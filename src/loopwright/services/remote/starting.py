@@ -23,7 +23,7 @@ from loopwright.core.values.errors import (
 )
 from loopwright.core.values.states import ENDED_PLAN, LoopState
 from loopwright.engine.intake import loops
-from loopwright.engine.rows.charges import bounds_of_loop, check_creation, check_start
+from loopwright.engine.money.charges import bounds_of_loop, check_creation, check_start
 from loopwright.ports import Tx
 from loopwright.services.control import decisions
 from loopwright.services.driving.recorded_environments import needed_environment

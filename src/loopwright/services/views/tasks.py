@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from loopwright.core.gates.verdicts import command_id, is_bad, is_of
-from loopwright.core.policy.diagnosis import Diagnosis
+from loopwright.core.healing.diagnosis import Diagnosis
 from loopwright.core.replies.reviews import Finding, Severity, place
 from loopwright.core.rows.model import Loop, Plan, Run, Task
 from loopwright.core.values.errors import UserError

@@ -8,7 +8,7 @@ from typing import Final
 
 from loopwright.adapters.machine.host import new_id
 from loopwright.adapters.webhooks.posting import Target, check_url, checked_addresses
-from loopwright.core.policy.webhooks import new_secret
+from loopwright.core.integrations.webhooks import new_secret
 from loopwright.core.rows.events import CATALOGUE, RecordedEvent
 from loopwright.core.rows.model import Loop, Project
 from loopwright.core.rows.webhook_rows import DeadLetter, Webhook

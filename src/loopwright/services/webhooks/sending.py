@@ -16,7 +16,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from loopwright.adapters.webhooks.posting import post
-from loopwright.core.policy.webhooks import (
+from loopwright.core.integrations.webhooks import (
     Dead,
     Delivery,
     Later,

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
-from loopwright.core.policy.webhooks import Patience
+from loopwright.core.integrations.webhooks import Patience
 from loopwright.core.rows.webhook_rows import Webhook
 from loopwright.core.values.errors import StoreUnavailable
 from loopwright.ports import Tx

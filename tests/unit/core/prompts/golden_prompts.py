@@ -5,13 +5,13 @@ from pathlib import Path
 
 from tests.contracts.store import rows
 
+from loopwright.core.healing.diagnosis import Seen, diagnose
+from loopwright.core.healing.earlier_tries import Try
 from loopwright.core.plans import planning
 from loopwright.core.plans.plan_evaluators import FENCE as EVALUATION
 from loopwright.core.plans.plan_evaluators import FILE as EVALUATION_FILE
 from loopwright.core.plans.plan_evaluators import SCHEMA as EVALUATION_SCHEMA
 from loopwright.core.plans.plan_evaluators import instructions as evaluation
-from loopwright.core.policy.diagnosis import Seen, diagnose
-from loopwright.core.policy.earlier_tries import Try
 from loopwright.core.prompts.prompts import (
     answering,
     areas_of,

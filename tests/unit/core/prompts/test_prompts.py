@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.contracts.store import rows
 
-from loopwright.core.policy.earlier_tries import Try
+from loopwright.core.healing.earlier_tries import Try
 from loopwright.core.prompts.prompts import EVIDENCE_LIMIT, answering, implementer
 from loopwright.core.replies.reviews import Finding, Severity
 from loopwright.core.rows.model import Attempt, Plan, Task

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.doubles import Home, planned
 
-from loopwright.core.policy.healing import MOST_IN_VAIN
+from loopwright.core.healing.steps import MOST_IN_VAIN
 from loopwright.core.rows.healing_rows import Healing
 from loopwright.core.rows.model import Task
 from loopwright.core.rows.waiting_rows import Question

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.doubles import Home, planned
 
-from loopwright.core.policy.lessons import EVERY, LEAST
+from loopwright.core.healing.lessons import EVERY, LEAST
 from loopwright.core.rows.lesson_rows import Lesson, LessonUse
 from loopwright.core.rows.model import Leg
 from loopwright.core.values.failures import Failure

@@ -8,8 +8,8 @@ from tests.wording_plugin import Wording
 from loopwright.core.rows.model import Attempt, Plan, Role, Run
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.states import RunState
+from loopwright.engine.money.pauses import go_on
 from loopwright.engine.rows.moves import move_run
-from loopwright.engine.rows.pauses import go_on
 from loopwright.engine.views.overview import plan_summaries
 from loopwright.engine.views.views import PlanView, is_busy, plan_view
 

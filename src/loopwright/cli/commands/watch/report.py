@@ -15,9 +15,9 @@ from loopwright.core.values.wording import drawable
 from loopwright.services.homes.caller import write_whole
 from loopwright.services.homes.read_only_home import project_here
 from loopwright.services.homes.session import session
-from loopwright.services.remote.report import WorkReport, owner_of, report_since_last
-from loopwright.services.remote.report import report as report_since
-from loopwright.services.remote.report_texts import Format, as_text
+from loopwright.services.reports.report import WorkReport, owner_of, report_since_last
+from loopwright.services.reports.report import report as report_since
+from loopwright.services.reports.report_texts import Format, as_text
 
 LAST = "last"
 

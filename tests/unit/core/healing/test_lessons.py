@@ -8,8 +8,8 @@ import pytest
 from tests.cases import each_case
 from tests.contracts.store import rows
 
-from loopwright.core.policy import lessons
-from loopwright.core.policy.lessons import (
+from loopwright.core.healing import lessons
+from loopwright.core.healing.lessons import (
     Judgement,
     Measured,
     drafts,

@@ -6,8 +6,8 @@ from typing import Any
 from tests.cases import each_case
 from tests.contracts.store import rows
 
+from loopwright.core.integrations.notices import OF_USE, TOPICS, Topic, notice_of
 from loopwright.core.policy.budget import ASKED
-from loopwright.core.policy.notices import OF_USE, TOPICS, Topic, notice_of
 from loopwright.core.rows.events import CATALOGUE, RecordedEvent
 from loopwright.core.rows.waiting_rows import Question
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.contracts.store import rows
 
-from loopwright.core.policy.earlier_tries import MOST, Try, failed_tries, masked, repeated, tries, words
+from loopwright.core.healing.earlier_tries import MOST, Try, failed_tries, masked, repeated, tries, words
 from loopwright.core.rows.model import Attempt, Task
 from loopwright.core.values.failures import RULES, Failure
 from loopwright.core.values.states import AttemptState

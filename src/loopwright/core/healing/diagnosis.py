@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 from loopwright.core.gates.verdicts import command_id, is_bad, is_of, refused_commands
-from loopwright.core.policy.earlier_tries import Try, masked, without_folders
+from loopwright.core.healing.earlier_tries import Try, masked, without_folders
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Check, CommandResult, Verdict
 from loopwright.core.values.healing import MEANINGS, Cause

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from tests.cases import each_case
 
-from loopwright.core.policy.diagnosis import Diagnosis, Seen, diagnose, fixes
-from loopwright.core.policy.earlier_tries import Try
+from loopwright.core.healing.diagnosis import Diagnosis, Seen, diagnose, fixes
+from loopwright.core.healing.earlier_tries import Try
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
 from loopwright.core.values.healing import Cause

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
+from loopwright.core.healing.diagnosis import ASKS, Diagnosis
 from loopwright.core.policy import fallback
-from loopwright.core.policy.diagnosis import ASKS, Diagnosis
 from loopwright.core.policy.order import is_met
 from loopwright.core.policy.retry import Failed
 from loopwright.core.policy.rounds import loops

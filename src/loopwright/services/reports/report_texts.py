@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from loopwright.core.values.documents import document, readable
 from loopwright.core.values.wording import counted, duration, money, one_line
-from loopwright.services.remote.report import PlanLine, WorkReport
+from loopwright.services.reports.report import PlanLine, WorkReport
 
 Format = Literal["markdown", "html", "json"]
 

@@ -20,7 +20,6 @@ from loopwright.ports import Tx
 from loopwright.services.control import decisions
 from loopwright.services.control.decisions import Decision
 from loopwright.services.homes.session import Session
-from loopwright.services.remote.alerts import Alert, alerts
 from loopwright.services.remote.loops import LoopView, loop_view
 from loopwright.services.remote.seen import (
     acting,
@@ -28,6 +27,7 @@ from loopwright.services.remote.seen import (
     seen_loop,
     seen_project,
 )
+from loopwright.services.reports.alerts import Alert, alerts
 
 _MOST: Final = 200
 

@@ -7,7 +7,7 @@ from typing import Any
 from standardwebhooks.webhooks import Webhook as Verifier
 from tests.cases import each_case
 
-from loopwright.core.policy.webhooks import (
+from loopwright.core.integrations.webhooks import (
     Dead,
     Delivery,
     Later,

@@ -10,9 +10,9 @@ from loopwright.core.values.access import Caller, Scope
 from loopwright.core.values.states import ENDED_PLAN, PlanState, TaskState
 from loopwright.ports import Tx
 from loopwright.services.homes.session import Session
-from loopwright.services.remote.alerts import Alert, alerts
-from loopwright.services.remote.costs import Cost, Dimension, cost_of, costed_runs, grouped
 from loopwright.services.remote.seen import seen_where
+from loopwright.services.reports.alerts import Alert, alerts
+from loopwright.services.reports.costs import Cost, Dimension, cost_of, costed_runs, grouped
 
 USUAL: Final = timedelta(days=1)
 """The default period of a report."""

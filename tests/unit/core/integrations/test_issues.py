@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.cases import each_case
 
-from loopwright.core.policy.issues import (
+from loopwright.core.integrations.issues import (
     MARKER,
     Words,
     counting,

@@ -7,8 +7,8 @@ from tests.doubles import Home, planned
 from loopwright.core.rows.hold_rows import Hold
 from loopwright.core.rows.model import Attempt, Loop, Plan, Task
 from loopwright.core.values.states import AttemptState, HoldState, PlanState, TaskState
-from loopwright.engine.rows import holds
-from loopwright.engine.rows.holds import ask_lock
+from loopwright.engine.people import holds
+from loopwright.engine.people.holds import ask_lock
 from loopwright.engine.rows.moves import move_attempt
 from loopwright.engine.views.views import plan_view
 

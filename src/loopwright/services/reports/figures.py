@@ -1,4 +1,4 @@
-"""Settings, gates, quota and figures, as a caller may see them."""
+"""Settings, gates, quota, figures and the record of agents, as a caller may see them."""
 
 import asyncio
 from collections.abc import Mapping
@@ -21,13 +21,14 @@ from loopwright.core.values.states import (
     QuestionState,
     RunState,
 )
+from loopwright.engine.views.agent_record import AgentRecord, agent_records
 from loopwright.engine.views.worker_views import live_workers
 from loopwright.ports import Tx
 from loopwright.services.control import decisions
 from loopwright.services.homes.caller import called_from
 from loopwright.services.homes.context import look_settings
 from loopwright.services.homes.session import Session
-from loopwright.services.remote.seen import acting, seen_project
+from loopwright.services.remote.seen import acting, seen_project, seen_where
 from loopwright.services.settings import show_settings
 
 
@@ -139,5 +140,14 @@ async def counts(at: Session, caller: Caller) -> Counts:
             spent_micros=sum(one.spent_micros for one in tx.find(Project) if caller.sees(one.id)),
             last_event=tx.last_event() if caller.sees(None) else None,
         )
+
+    return await at.home.store.read(load)
+
+
+async def agent_record(at: Session, caller: Caller, project_id: str | None = None) -> tuple[AgentRecord, ...]:
+    """Return the record of each agent and model: those with most tasks first."""
+
+    def load(tx: Tx) -> tuple[AgentRecord, ...]:
+        return agent_records(tx, tx.find(Plan, **seen_where(tx, caller, project_id)))
 
     return await at.home.store.read(load)

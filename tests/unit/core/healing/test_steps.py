@@ -7,8 +7,8 @@ from typing import Any
 from tests.cases import each_case
 from tests.contracts.store import rows
 
-from loopwright.core.policy.diagnosis import Diagnosis, Signature
-from loopwright.core.policy.healing import (
+from loopwright.core.healing.diagnosis import Diagnosis, Signature
+from loopwright.core.healing.steps import (
     LADDER,
     MOST_IN_VAIN,
     REMEMBERED,
