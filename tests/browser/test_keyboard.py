@@ -77,6 +77,7 @@ def test_the_keyboard_leads_everywhere(page: Page) -> None:
     expect(chosen).to_contain_text("Cancel")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Escape")
+    expect(page.locator("#palette")).to_be_hidden()
     page.keyboard.press("t")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 

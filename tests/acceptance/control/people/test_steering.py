@@ -5,6 +5,7 @@ from tests.acceptance.control.workshop import HALF_DONE, Workshop, kill, refused
 from tests.acceptance.sandbox import COST, task
 from tests.waiting import eventually
 
+from loopwright.cli.screens.command_effects import EFFECTS
 from loopwright.core.rows.model import Loop, Plan, Role, Run, Task
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.ids import short_id
@@ -16,7 +17,7 @@ def test_a_cancelled_task_keeps_its_work_and_its_dependents_wait(shop: Workshop)
     shop.until_half()
     said = shop("cancel", "half")
     assert (said.code, said.out.splitlines()[0]) == (0, "cancelled")
-    assert "work: the rest of the plan continues" in said.out
+    assert EFFECTS["cancel TASK"].work[1:] in said.out
     assert run.end() == 1, run.out
     shop.until_quiet()
     (attempt,) = shop.attempts("half")
@@ -46,7 +47,7 @@ def test_a_cancelled_plan_ends_its_agents_and_is_over(shop: Workshop) -> None:
     said = shop("cancel", shop.row(Plan).id)
     assert said.code == 0
     assert "what was landed stays on the plan branch, every attempt's work stays pinned" in said.out
-    assert "work: the plan has ended" in said.out
+    assert EFFECTS["cancel PLAN"].work[1:] in said.out
     assert run.end() == 3, run.out
     shop.until_quiet()
     plan, loop = shop.row(Plan), shop.row(Loop)
