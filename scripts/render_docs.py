@@ -23,7 +23,7 @@ from loopwright.cli.shell.exits import ExitCode
 from loopwright.core.gates.gate_limits import LIMITS
 from loopwright.core.plans.tracks import ROLES as TRACK_ROLES
 from loopwright.core.plans.tracks import TRACK_TABLE, TrackStep
-from loopwright.core.policy.prices import AS_OF, PRICES
+from loopwright.core.policy.price_table import AS_OF, MADE_FROM, PROMPT, TABLE
 from loopwright.core.policy.retry import MOST_RACES
 from loopwright.core.values import errors
 from loopwright.core.values.error_codes import CODES
@@ -365,18 +365,20 @@ def between(text: str, begin: str, end: str, made: str) -> str:
 
 def prices_page() -> str:
     """Return the page of model prices."""
-    lines = [MADE.format(source="the price table in the code"), "", "# Model prices", ""]
+    lines = [MADE.format(source="the table that scripts/render_prices.py makes"), "", "# Model prices", ""]
     lines += [
-        f"Loopwright estimates a cost from tokens with this table, as of {AS_OF:%Y-%m-%d}. Amounts are dollars per",
-        "million tokens. A dated version of a model, such as `gpt-5-2025-08-07`, costs the same. The setting `prices`",
-        "adds models and overrides this table: see [how to limit cost](../how-to/limit-cost.md).",
+        f"Loopwright estimates a cost from tokens with this table: prices of **{AS_OF}**, from the data of",
+        f"[{MADE_FROM}](https://github.com/pydantic/genai-prices). Amounts are dollars per million tokens, for prompts",
+        f"of {PROMPT:,} tokens where longer ones cost more. A dated version of a model, such as",
+        "`gpt-5-2025-08-07`, costs the same. The price of a model that is not listed is unknown. The setting",
+        "`prices` adds models and overrides this",
+        "table: see [how to limit cost](../how-to/limit-cost.md).",
         "",
         "| model | input | output | cache read | cache write |",
         "|---|---|---|---|---|",
     ]
-    for price in PRICES:
-        amounts = (price.input, price.output, price.cache_read, price.cache_write)
-        lines += [f"| `{price.models}` | " + " | ".join(f"{one / 1_000_000:g}" for one in amounts) + " |"]
+    for name, amounts in TABLE.items():
+        lines += [f"| `{name}` | " + " | ".join(f"{one / 1_000_000:g}" for one in amounts) + " |"]
     return "\n".join(lines) + "\n"
 
 

@@ -6,6 +6,7 @@ Not here: how the figures are computed (`engine.views`, `engine.gates`).
 from dataclasses import dataclass
 from typing import Final
 
+from loopwright.core.policy.price_table import AS_OF as PRICES_AS_OF
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.errors import NotFound, UserError
 from loopwright.engine.rows.projects import recent_plans
@@ -26,6 +27,7 @@ from loopwright.ports import Tx
 from loopwright.services.homes.read_only_home import find_target, glancing, project_here
 
 __all__ = [
+    "PRICES_AS_OF",
     "AgentRecord",
     "Figures",
     "FlakyView",

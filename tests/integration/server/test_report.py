@@ -7,6 +7,7 @@ import pytest
 from tests.contracts.store import rows
 from tests.integration.server.api import Api
 
+from loopwright.core.policy.price_table import AS_OF
 from loopwright.core.rows.events import Event, happened
 from loopwright.core.rows.model import Loop, Project, Role, Run
 from loopwright.core.values.ids import Kind
@@ -43,6 +44,7 @@ def _night(api: Api) -> Project:
                 state=RunState.COMPLETE,
                 agent="claude",
                 cost_micros=None if title == "open" else 1_500_000,
+                cost_estimated=title == "good",
                 created_at=tx.now(),
                 started_at=tx.now(),
                 ended_at=ended,
@@ -67,6 +69,7 @@ def test_a_night_is_one_page(api: Api) -> None:
     assert [(one["title"], one["passed"], one["total"]) for one in found["next"]] == [("open", 0, 1)]
     assert [one["kind"] for one in found["waiting"]] == ["task_failed"]
     assert (found["spent"]["costMicros"], found["spent"]["unknownCosts"]) == (3_000_000, 1)
+    assert found["spent"]["estimatedCosts"] == 1
     assert [(one["account"], one["until"]) for one in found["quotaWaits"]] == [("claude", None)]
     mine = api.get("/api/report", project=project.id)
     assert (len(mine["verified"]), mine["quotaWaits"]) == (1, [])
@@ -75,6 +78,15 @@ def test_a_night_is_one_page(api: Api) -> None:
             assert client.get(f"/api/report?since={since}&format=markdown").status_code == 200
     late = api.get("/api/report", since="2999-01-01T00:00:00Z")
     assert (late["verified"], late["failed"], late["spent"]["runs"]) == ([], [], 0)
+
+
+def test_what_is_estimated_is_said_with_the_date_of_the_prices(api: Api) -> None:
+    _night(api)
+    found = api.get("/api/costs")
+    assert (found["pricesAsOf"], found["costs"][0]["estimatedCosts"]) == (str(AS_OF), 1)
+    with api.client() as client:
+        texts = [client.get(f"/api/report?format={one}").text for one in ("markdown", "html")]
+    assert all(f"estimated with model prices of {AS_OF}" in one.replace("\\", "") for one in texts)
 
 
 class _Tags(HTMLParser):

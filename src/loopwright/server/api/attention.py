@@ -1,6 +1,6 @@
 """Alerts, reports, budgets, costs and workers."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query
@@ -68,6 +68,7 @@ class CostDocument(Camel):
     runs: int
     cost_micros: int
     unknown_costs: int
+    estimated_costs: int = Field(description="Runs that reported only tokens: their cost is in the sum.")
     seconds: float
 
 
@@ -142,6 +143,7 @@ class Costs(Camel):
 
     by: str
     costs: list[CostDocument]
+    prices_as_of: date = Field(description="The date of the model prices that estimate a cost from tokens.")
 
 
 class Workers(BaseModel):
@@ -238,7 +240,11 @@ async def get_costs(
 ) -> Costs:
     """Return what agents cost in the last days."""
     found = await costs.costs(home.at, caller, by=Dimension(by), project_id=project, days=days)
-    return Costs(by=by, costs=[CostDocument(**document(one)) for one in found])
+    return Costs(
+        by=by,
+        costs=[CostDocument(**document(one)) for one in found],
+        prices_as_of=costs.PRICES_AS_OF,
+    )
 
 
 @router.get("/workers")

@@ -18,6 +18,7 @@ from loopwright.services.dashboard import costs as cost_views
 from loopwright.services.dashboard import home as dashboard
 from loopwright.services.dashboard.project import list_projects
 from loopwright.services.reports import alerts, attention, figures
+from loopwright.services.reports.costs import PRICES_AS_OF
 
 router = APIRouter(include_in_schema=False)
 
@@ -47,6 +48,7 @@ async def show_costs(
         spans=_SPANS,
         days=span,
         project=project,
+        prices_as_of=PRICES_AS_OF,
         **await _common(home, caller),
     )
 

@@ -1,7 +1,7 @@
 """Checks before any cost: agents, folder, gates, and whether cost limits can be enforced."""
 
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +14,7 @@ from loopwright.config.nearest import did_you_mean
 from loopwright.config.resolve import Settings
 from loopwright.core.policy.budget import CAPS
 from loopwright.core.policy.fallback import named
+from loopwright.core.policy.price_table import AS_OF
 from loopwright.core.policy.prices import price_of
 from loopwright.core.rows.model import Plan, Task
 from loopwright.core.values.containment import Containment
@@ -91,31 +92,41 @@ class _Unkept:
 
 
 def _unkept(policy: Policy, tasks: Iterable[tuple[str | None, str | None]]) -> _Unkept | None:
-    """Find the first agent whose cost would stay unknown, if a limit is set.
-
-    An agent without a model uses its default: its price is known once the agent reports the name.
-    """
+    """Find the first agent whose cost would stay unknown, if a limit is set."""
     limit = next((name for name in CAPS if getattr(policy, name) is not None), None)
     if limit is None:
         return None
+    for agent, model in _of_unknown_cost(policy, tasks):
+        why = (
+            f"the agent {agent} reports neither its cost nor its tokens"
+            if model is None
+            else f"{agent} reports only its tokens, and {_no_price(model)}"
+        )
+        return _Unkept(limit=limit, why=f"{limit} cannot be kept: {why}", model=model)
+    return None
+
+
+def _of_unknown_cost(
+    policy: Policy, tasks: Iterable[tuple[str | None, str | None]]
+) -> Iterator[tuple[str, str | None]]:
+    """Find the agents whose cost would stay unknown, each with the model without a price if it reports its tokens.
+
+    An agent without a model uses its default: its price is known once the agent reports the name.
+    """
     at_work = [(agent or policy.agent, model or policy.model) for agent, model in tasks]
     review = policy.review
     if review.mode != "off":
         at_work += [(review.agent or agent, review.model) for agent, _ in at_work]
     for agent, model in dict.fromkeys((*at_work, *map(named, policy.fallback))):
         can = able(registry.agent(agent), policy.agents.get(agent, {}))
-        if "cost" in can:
-            continue
-        if "usage" not in can:
-            why = f"{limit} cannot be kept: the agent {agent} reports neither its cost nor its tokens"
-            return _Unkept(limit=limit, why=why, model=None)
-        if model is not None and price_of(model, policy.prices) is None:
-            why = (
-                f"{limit} cannot be kept: {agent} reports only its tokens, and "
-                f"the price of the model {model} is unknown"
-            )
-            return _Unkept(limit=limit, why=why, model=model)
-    return None
+        if can.isdisjoint({"cost", "usage"}):
+            yield agent, None
+        elif "cost" not in can and model is not None and price_of(model, policy.prices) is None:
+            yield agent, model
+
+
+def _no_price(model: str) -> str:
+    return f"the price of the model {model} is unknown (model prices of {AS_OF})"
 
 
 _OF_PLAN: Final = "plan "
@@ -363,6 +374,14 @@ def warnings(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
     if unknown := sorted({*settings.values.installed_gates} - {gate.name for gate in settings.gates}):
         place = settings.origin("installed_gates")
         told.append(f"installed_gates ({place}) names no gate of this plan: {', '.join(unknown)}")
+    told += [
+        f"{agent} reports only its tokens, and {_no_price(model)}: its cost stays unknown. "
+        f'Set prices = ["{model} INPUT OUTPUT CACHE_READ"], in dollars for a million tokens'
+        for agent, model in _of_unknown_cost(
+            settings.policy(), ((task.agent, task.model) for task in work.tasks)
+        )
+        if model is not None
+    ]
     return tuple(told)
 
 

@@ -6,11 +6,14 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from loopwright.core.policy.price_table import AS_OF as PRICES_AS_OF
 from loopwright.core.rows.model import AGENT_ROLES, Plan, Project, Run
 from loopwright.core.values.access import Caller
 from loopwright.ports import Tx
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.seen import seen_where
+
+__all__ = ["PRICES_AS_OF", "Cost", "CostedRun", "Dimension", "cost_of", "costed_runs", "costs", "grouped"]
 
 
 class Dimension(StrEnum):
@@ -31,6 +34,8 @@ class Cost:
     runs: int
     cost_micros: int
     unknown_costs: int
+    estimated_costs: int
+    """How many runs reported only tokens, whose cost comes from the table of prices."""
     seconds: float
 
 
@@ -93,6 +98,7 @@ def cost_of(name: str, runs: Sequence[CostedRun]) -> Cost:
         runs=len(rows),
         cost_micros=sum(one.cost_micros or 0 for one in rows),
         unknown_costs=sum(one.cost_micros is None for one in rows),
+        estimated_costs=sum(one.cost_estimated for one in rows),
         seconds=sum(
             (one.ended_at - one.started_at).total_seconds() for one in rows if one.ended_at and one.started_at
         ),

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from loopwright.core.values.documents import document, readable
 from loopwright.core.values.wording import counted, duration, money, one_line
+from loopwright.services.reports.costs import PRICES_AS_OF, Cost
 from loopwright.services.reports.report import PlanLine, WorkReport
 
 Format = Literal["markdown", "html", "json"]
@@ -91,7 +92,7 @@ def _parts(report: WorkReport) -> Iterator[_Part]:
         title="Spent",
         lines=[
             f"{one.name}: {money(one.cost_micros)} in {counted(one.runs, 'run')}, {duration(one.seconds)}"
-            + _unknown(one.unknown_costs)
+            + _left_open(one)
             for one in report.spent_by_agent
         ],
         empty="No agent ran.",
@@ -117,11 +118,15 @@ def _line(plan: PlanLine, more: str) -> str:
 
 
 def _spent(report: WorkReport) -> str:
-    return f"{money(report.spent.cost_micros)} spent" + _unknown(report.spent.unknown_costs)
+    return f"{money(report.spent.cost_micros)} spent" + _left_open(report.spent)
 
 
-def _unknown(runs: int) -> str:
-    return f" and the unknown cost of {counted(runs, 'run')}" if runs else ""
+def _left_open(cost: Cost) -> str:
+    unknown = f" and the unknown cost of {counted(cost.unknown_costs, 'run')}" if cost.unknown_costs else ""
+    if not cost.estimated_costs:
+        return unknown
+    runs = counted(cost.estimated_costs, "run")
+    return f"{unknown} (the cost of {runs} is estimated with model prices of {PRICES_AS_OF})"
 
 
 def _cut(text: str) -> str:

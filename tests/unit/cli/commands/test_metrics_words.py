@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 from tests.cases import each_case
 from tests.doubles import Home, planned
 
-from loopwright.cli.commands.watch.stats import _cost, _row
+from loopwright.cli.commands.watch.stats import _cost, _row, _told
 from loopwright.cli.screens.plan_table import standing, summary
+from loopwright.core.policy.price_table import AS_OF
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.states import PlanState
 from loopwright.core.values.wording import money
@@ -47,6 +48,11 @@ async def test_a_plan_stands_as_in_the_list_of_plans() -> None:
 )
 def test_an_unknown_cost_is_said_in_the_words_of_status(figures: Figures, said: str) -> None:
     assert _cost(figures) == said
+
+
+def test_the_date_of_the_prices_is_said_with_an_estimate() -> None:
+    assert any(str(AS_OF) in one for one in _told([], Figures(cost_micros=1, cost_estimated=True)))
+    assert not any(str(AS_OF) in one for one in _told([], Figures(cost_micros=1)))
 
 
 @each_case(

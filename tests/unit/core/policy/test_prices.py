@@ -3,7 +3,8 @@
 import pytest
 from tests.cases import each_case
 
-from loopwright.core.policy.prices import PRICES, Price, estimate, price_of, read_price
+from loopwright.core.policy.price_table import TABLE
+from loopwright.core.policy.prices import HIGHEST, Price, estimate, price_of, read_price
 from loopwright.core.rows.model import Usage
 
 MILLION = 1_000_000
@@ -74,7 +75,25 @@ def test_the_users_own_prices_go_before_the_table_and_the_first_of_them_wins() -
     assert estimate("o3", USED, own) == 10_000_000
 
 
-def test_no_line_of_the_table_hides_another() -> None:
-    for price in PRICES:
-        assert price_of(price.models) is price
-        assert 0 < price.cache_read <= price.input < price.output
+@each_case(
+    ("name", "listed"),
+    [
+        ("gpt-4o-2024-05-13", "gpt-4o-2024-05-13"),
+        ("openai/gpt-4o-2024-08-06", "gpt-4o"),
+        ("claude-3-5-haiku-latest", "claude-3-5-haiku"),
+        ("anthropic/claude-opus-4.5", "claude-opus-4.5"),
+    ],
+)
+def test_a_version_with_a_price_of_its_own_is_another_model(name: str, listed: str) -> None:
+    price = price_of(name)
+    assert price is not None
+    assert price.models == listed
+
+
+def test_every_listed_model_has_its_own_price() -> None:
+    assert len(TABLE) > 300
+    for name, amounts in TABLE.items():
+        assert price_of(name) == Price(
+            models=name, **dict(zip(("input", "output", "cache_read", "cache_write"), amounts, strict=True))
+        )
+        assert 0 < amounts[2] <= amounts[0] <= amounts[1] <= HIGHEST * 1_000_000, name

@@ -14,6 +14,7 @@ from tests.refusals import raises_code
 from tests.wording_plugin import Wording
 
 from loopwright.config.resolve import Settings, load
+from loopwright.core.policy.price_table import AS_OF
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.errors import BadConfig, Refused, UserError
 from loopwright.core.values.policy import Policy
@@ -332,6 +333,19 @@ def test_a_limit_that_could_not_be_kept_because_of_the_reviewer_is_refused() -> 
     )
     with raises_code("cost_limit_not_enforced"):
         check_costs(_settings(project), _work(None))
+
+
+def test_a_model_without_a_price_is_named_before_it_costs_anything() -> None:
+    project = 'agent = "codex"\nmodel = "new-model"\n'
+    (told,) = warnings(_settings(project), _work(None))
+    assert "new-model" in told
+    assert str(AS_OF) in told
+    assert warnings(_settings(project + 'prices = ["new-* 1 2"]\n'), _work(None)) == ()
+    assert warnings(_settings('agent = "claude"\nmodel = "new-model"\n'), _work(None)) == (), (
+        "it says what it cost"
+    )
+    with raises_code("cost_limit_not_enforced"):
+        check_costs(_settings(project + "max_cost = 1\n"), _work(None))
 
 
 @pytest.mark.capability("C075")

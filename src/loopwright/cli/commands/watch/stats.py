@@ -157,6 +157,8 @@ def _told(plans: Sequence[PlanFigures], whole: Figures) -> list[str]:
         f"{counted(whole.gate_runs, 'gate run')} {duration(whole.gate_seconds)}; {_cost(whole)}"
     )
     told = [tries, took]
+    if whole.cost_estimated:
+        told.append(f"~ is estimated from tokens, with model prices of {services.PRICES_AS_OF}")
     if whole.flaky:
         named = ", ".join(f"{one.key} ({one.attempts})" for one in whole.flaky[:10])
         told.append(f"more than two attempts: {named}")
