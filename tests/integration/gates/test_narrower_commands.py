@@ -61,3 +61,36 @@ def test_it_runs_by_itself_where_it_may_not_share(desk: Desk) -> None:
     write(desk, test_a=PASSES)
     desk.run(NARROW, TESTS)
     assert "not run separately" not in outputs(desk)[0]
+
+
+GO = r"""#!/bin/sh
+# Prints what the real go prints of two packages, and of this run's canaries in them.
+end() {
+    for action in run "$3"; do
+        printf '{"Action":"%s","Package":"%s","Test":"%s"}\n' "$action" "$1" "$2"
+    done
+}
+names=$(printf '%s\n' "$@" | sed -n 's/^-run=^(\(.*\))$$/\1/p')
+for package in example.com/app/one example.com/app/one/inner; do
+    case "$*" in
+    list*) printf '%s\t%s\tone\n' "$package" "$PWD" ;;
+    *-overlay=*) end "$package" "${names%|*}" pass; end "$package" "${names#*|}" fail ;;
+    *) end "$package" TestIt pass ;;
+    esac
+done
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "shares"), [("./one/", True), ("./", False), pytest.param("./on", False, marks=pytest.mark.more)]
+)
+def test_a_package_of_go_shares_the_run_of_all_packages(desk: Desk, path: str, shares: bool) -> None:
+    (desk.tree / "go.mod").write_text("module example.com/app // here\n")
+    (desk.tree / "bin").mkdir()
+    (desk.tree / "bin" / "go").write_text(GO)
+    (desk.tree / "bin" / "go").chmod(0o755)
+    narrow = command(f"go test -count=1 {path}", "narrow")
+    env = {"PATH": f"{desk.tree}/bin:/usr/bin:/bin"}
+    desk.run(narrow, command("go test -count=1 ./...", "all"), may_share=frozenset({narrow.command}), **env)
+    said, _ = outputs(desk)
+    assert ("its 1 tests passed" in said) is shares, "a package below it is another one"

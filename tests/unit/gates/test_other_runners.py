@@ -49,11 +49,11 @@ def test_what_jest_and_vitest_wrote_down_is_read(runner: str) -> None:
 
 
 def go(
-    tmp_path: Path, *arguments: str, recorded: Path = RECORDED
+    tmp_path: Path, *arguments: str, recorded: Path = RECORDED, script: str = GO
 ) -> tuple[subprocess.CompletedProcess[str], bytes]:
     """Run our program in front of a go that prints what the real one did; return what was written down."""
     fake = tmp_path / "go"
-    fake.write_text(GO.replace("RECORDED", str(recorded)))
+    fake.write_text(script.replace("RECORDED", str(recorded)))
     fake.chmod(0o755)
     folder = tmp_path / "seen"
     folder.mkdir()
@@ -80,6 +80,30 @@ def test_go_is_written_down_and_prints_what_it_always_does(tmp_path: Path) -> No
     assert "--- FAIL: TestBad/part" in done.stdout
     assert "TestAdd" not in done.stdout
     assert "Test_" not in done.stdout, "nothing of the canaries shows"
+
+
+AHEAD = r"""#!/bin/sh
+# The canaries are compiled while a test runs. Their program waits until it has ended.
+case "$*" in
+list*) printf 'example.com/calc\t%s\tcalc\n' "$PWD" ;;
+*-exec=*)
+    for word; do case $word in -exec=*) runs=${word#-exec=} ;; esac; done
+    touch compiled
+    eval "$runs cp ended seen_by_canary"
+    sed "s/Test_PASS/Test_test_aa/g; s/Test_FAIL/Test_test_bb/g" RECORDED/go_canaries.jsonl ;;
+*)
+    echo '{"Action":"run","Package":"example.com/calc","Test":"TestAdd"}'
+    until test -e compiled; do sleep 0.01; done
+    touch ended
+    echo '{"Action":"pass","Package":"example.com/calc","Test":"TestAdd"}' ;;
+esac
+"""
+
+
+def test_canaries_of_go_are_compiled_while_tests_run_and_run_when_these_ended(tmp_path: Path) -> None:
+    _, seen = go(tmp_path, "test", "./...", script=AHEAD)
+    assert read_witness(seen, NAMES) == Witnessed(passed=frozenset({"example.com/calc::TestAdd"}))
+    assert (tmp_path / "seen_by_canary").exists()
 
 
 def test_what_is_no_run_of_tests_goes_to_the_real_go(tmp_path: Path) -> None:

@@ -10,18 +10,26 @@ from pathlib import Path
 from typing import Any
 
 
-def tests_of(path: str, seen: bytes) -> set[str]:
-    """Return the tests below a path that a witness saw; empty unless at least one passed."""
+def tests_of(is_wanted: Callable[[str], bool], seen: bytes) -> set[str]:
+    """Return the wanted tests that a witness saw; empty unless at least one passed."""
     ends: dict[str, set[str]] = {}
     for line in lines_of(seen):
-        if line.get("e") == "report" and is_below(path, str(line.get("id"))):
+        if line.get("e") == "report" and is_wanted(str(line.get("id"))):
             ends.setdefault(str(line["id"]), set()).add(str(line.get("outcome")))
     return set(ends) if {"passed"} in ends.values() else set()
 
 
-def is_below(path: str, test: str) -> bool:
-    """Return whether a test's id starts with the path of a file, a folder or another test."""
-    return test.startswith(path) and test[len(path) : len(path) + 1] in ("", "/", ":", "[")
+def below(path: str, seen: bytes) -> Callable[[str], bool]:
+    """Return a function that says whether a test is below a path that a command names.
+
+    A test's id starts with the path of a file, a folder or another test. Go names tests by package: a path
+    is one package, and the witness wrote down the package path of the folder that the command ran in.
+    """
+    package = next((str(line["at"]) for line in lines_of(seen) if line.get("at")), "")
+    if package:
+        start = f"{package if path == '.' else f'{package}/{path}'}::"
+        return lambda test: test.startswith(start)
+    return lambda test: test.startswith(path) and test[len(path) : len(path) + 1] in ("", "/", ":", "[")
 
 
 def lines_of(seen: bytes) -> list[dict[str, Any]]:
@@ -91,10 +99,11 @@ def within(n: int, job: dict[str, Any], records: dict[int, dict[str, Any]]) -> d
         return None
     folder = Path(job["directory"])
     seen = (folder / wide["seen"]["file"]).read_bytes()
-    below = [tests_of(path, seen) for path in asked["paths"]]
-    if not all(below):
+    wanted = [below(path, seen) for path in asked["paths"]]
+    found = [tests_of(each, seen) for each in wanted]
+    if not all(found):
         return None
-    tests = set().union(*below)
+    tests = set().union(*found)
     names = job["witness"]["commands"][n - 1]["names"]
-    kept = narrowed(seen, lambda test: any(is_below(path, test) for path in asked["paths"]), names)
+    kept = narrowed(seen, lambda test: any(each(test) for each in wanted), names)
     return record(n, job["commands"][n - 1], folder, seen=kept, tests=len(tests), by=wide["name"])

@@ -11,7 +11,7 @@ from loopwright.core.values.policy import GateCommand
 
 _SHELL: Final = re.compile(r"[;&|<>$`(){}*?~!\n\\]")
 _TEST_PATH: Final = re.compile(r"(?!-)(?:.*/.*|.+\.\w+(?:::.+)?)")
-_FLAG: Final = re.compile(r"-[qvsx]+|--test|--[\w-]+=.*")
+_FLAG: Final = re.compile(r"-[qvsx]+|-race|-short|--test|--?[\w-]+=.*")
 """Options without a value: the next word is a path."""
 
 

@@ -98,6 +98,8 @@ def test_a_command_that_reads_whom_it_runs_for_is_not_reused() -> None:
         ("pytest -q tests/test_a.py::test_one", "pytest -q", ("tests/test_a.py::test_one",)),
         ("node --test tests/a.mjs", "node --test tests/", ("tests/a.mjs",)),
         ("go test ./pkg/", "go test ./...", ("pkg",)),
+        ("go test -race -count=1 ./pkg/", "go test -race -count=1 ./...", ("pkg",)),
+        ("go test -count ./pkg/", "go test -count ./...", ()),
         ("pytest -q tests/test_a.py", "pytest -q other/", ()),
         ("node --test tests/", "node --test tests/a.mjs", ()),
         ("pytest -q tests/test_a.py", "pytest -q tests/test_a.py", ()),

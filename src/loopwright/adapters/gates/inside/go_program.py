@@ -3,7 +3,7 @@
 Started as `go_program.py REAL_GO ARGUMENTS...` by a small script that is called `go` and found first on the PATH, so
 also below make or a script. Whatever is not a plain run of tests goes to the real program as it is. Go compiles the
 canaries into packages under test from files outside of the tree, by its own -overlay: what those packages do when they
-start is done with them too.
+start is done with them too. They are compiled while the tests run, and run after them.
 """
 
 from __future__ import annotations  # older Pythons load it too
@@ -11,9 +11,13 @@ from __future__ import annotations  # older Pythons load it too
 import json
 import os
 import random
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from typing import Any, Iterator
 
 VARIABLE = "LOOPWRIGHT_WITNESS"
@@ -27,8 +31,11 @@ WITH_VALUE |= {"blockprofile", "mutexprofile", "trace", "outputdir", "o", "count
 ALONE = frozenset({"cover", "json", "v", "failfast", "benchmem", "artifacts"})
 BUILDING = frozenset({"tags", "mod", "modfile"})
 ENDS = {"pass": "passed", "fail": "failed", "skip": "skipped"}
+KINDS, RIGHT = ("must_pass", "must_fail"), ("passed", "failed")
 MOST = 5
 """In so many packages, drawn again each time, canaries are tried: each has to be linked once more."""
+AS_GIVEN = frozenset({"exec", "p"})
+"""Flags that say how programs are run: with one of them, the canaries are compiled after the tests."""
 CANARIES = """package {}
 
 import "testing"
@@ -59,11 +66,28 @@ def without(arguments: list[str]) -> Iterator[str]:
             yield word
 
 
+def package_at(folder: str) -> str:
+    """Return the import path of a folder, empty if it is in no module."""
+    below: list[str] = []
+    while True:
+        try:
+            with open(os.path.join(folder, "go.mod"), encoding="utf-8") as file:
+                found = re.search(r'^module\s+"?([^\s"]+)', file.read(), re.MULTILINE)
+        except OSError:
+            found = None
+        above, name = os.path.split(folder)
+        if found or above == folder:
+            return "/".join([found[1], *reversed(below)]) if found else ""
+        below.append(name)
+        folder = above
+
+
 class Witness:
     """Writes one line for each thing that happened, and passes on what a person would have read."""
 
     def __init__(self, told: dict[str, Any], arguments: list[str]) -> None:
         self.told = told
+        self.names = ["Test_" + told[kind] for kind in KINDS]
         name = "{}-{}.jsonl".format(os.getpid(), os.urandom(8).hex())
         self.file = open(os.path.join(told["folder"], name), "a", encoding="utf-8", errors="replace")
         self.raw = any(flag(word) == "json" for word in arguments)
@@ -150,13 +174,13 @@ def building(options: list[str]) -> Iterator[str]:
 
 
 def packages_of(go: str, options: list[str], names: list[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield the import path, the folder and the name of packages."""
-    form = "{{.ImportPath}}\t{{.Dir}}\t{{.Name}}"
+    """Yield the import path, the folder and the name of packages that have tests."""
+    form = "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}\t{{.Dir}}\t{{.Name}}{{end}}"
     asked = [go, "list", "-e", "-f", form, *building(options), *names]
     with started(asked, stderr=subprocess.DEVNULL) as process:
         for line in text(process):
-            path, folder, name = line.rstrip("\n").split("\t")
-            if name:
+            if line.strip():
+                path, folder, name = line.rstrip("\n").split("\t")
                 yield path, folder, name
 
 
@@ -173,11 +197,18 @@ def events(command: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def tried(
-    go: str, options: list[str], rest: list[str], drawn: list[str], names: list[str]
+    go: str,
+    options: list[str],
+    rest: list[str],
+    found: list[tuple[str, str, str]],
+    names: list[str],
+    runs: tuple[str, ...] = (),
 ) -> list[list[str]]:
-    """Run the canaries in some packages; return how each of them ended, in one package after the other."""
+    """Run the canaries in some packages; return how each of them ended, in one package after the other.
+
+    `runs` are flags that say how their programs are run.
+    """
     ends: list[list[str]] = [[] for _ in names]
-    found = list(packages_of(go, options, drawn)) if drawn else []
     with tempfile.TemporaryDirectory() as folder:
         replaced = {}
         for n, (_, place, package) in enumerate(found):
@@ -190,7 +221,7 @@ def tried(
             json.dump({"Replace": replaced}, file)
         pattern = "-run=^({})$".format("|".join(names))
         own_options = ["-json", "-overlay=" + overlay, pattern, "-count=1", "-vet=off"]
-        command = [go, "test", *own_options, *options, *(path for path, _, _ in found), *rest]
+        command = [go, "test", *own_options, *options, *runs, *(path for path, _, _ in found), *rest]
         for event in events(command) if found else ():
             if event.get("Test") in names and event.get("Action") in ENDS:
                 ends[names.index(event["Test"])].append(ENDS[event["Action"]])
@@ -198,14 +229,63 @@ def tried(
     return [each if each and len(each) == len(found) else [*each, "was not run"] for each in ends]
 
 
-def canaries(go: str, options: list[str], rest: list[str], witness: Witness) -> None:
+class Ahead(threading.Thread):
+    """Compiles the canaries while the tests run. Their programs wait for a line from us before they start."""
+
+    def __init__(self, go: str, options: list[str], rest: list[str], witness: Witness) -> None:
+        super().__init__(daemon=True)
+        kept = list(without(options))
+        self.go, self.rest, self.names = go, rest, witness.names
+        self.options = [word for word in kept if not is_package(word, witness)]
+        self.asked = [word for word in kept if is_package(word, witness)] or ["."]
+        self.folder = tempfile.mkdtemp()
+        line, script = os.path.join(self.folder, "line"), os.path.join(self.folder, "wait.sh")
+        os.mkfifo(line)
+        self.line = os.open(line, os.O_RDWR)
+        with open(script, "w", encoding="utf-8") as file:
+            file.write('read -r said <{} && test "$said" = start && exec "$@"\n'.format(shlex.quote(line)))
+        # One that waits must not keep another one from being compiled.
+        self.runs = ("-exec=sh '{}'".format(script), "-p={}".format(MOST + 1))
+        self.drawn: list[tuple[str, str, str]] = []
+        self.ends: list[list[str]] = []
+
+    def run(self) -> None:
+        """Compile them in some of the packages, and run them when they may start."""
+        found = list(packages_of(self.go, self.options, self.asked))
+        self.drawn = random.sample(found, min(MOST, len(found)))
+        self.ends = tried(self.go, self.options, self.rest, self.drawn, self.names, self.runs)
+
+    def end(self, may_start: bool) -> None:
+        """Let the programs start, or end them, and wait for their end."""
+        os.write(self.line, (b"start\n" if may_start else b"end\n") * MOST)
+        self.join()
+        os.close(self.line)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def canaries(go: str, options: list[str], rest: list[str], witness: Witness, ahead: Ahead | None) -> None:
     """Try the runner: in each of some packages one of our tests has to pass, and one to fail."""
-    wanted = {"must_pass": "passed", "must_fail": "failed"}
+    if ahead is not None:
+        ahead.end(may_start=True)
+        tested = all(path in witness.tested for path, _, _ in ahead.drawn)
+        if ahead.drawn and tested and all(map(is_right, ahead.ends, RIGHT)):
+            note(ahead.ends, witness)
+            return
     drawn = random.sample(sorted(witness.tested), min(MOST, len(witness.tested)))
     kept = [word for word in without(options) if not is_package(word, witness)]
-    ended = tried(go, kept, rest, drawn, ["Test_" + witness.told[kind] for kind in wanted])
-    for n, (kind, right) in enumerate(wanted.items()):
-        outcome = next((end for end in ended[n] if end != right), right)
+    found = list(packages_of(go, options, drawn)) if drawn else []
+    note(tried(go, kept, rest, found, witness.names), witness)
+
+
+def is_right(ends: list[str], right: str) -> bool:
+    """Return whether a canary ended in every package as it has to."""
+    return bool(ends) and set(ends) == {right}
+
+
+def note(ends: list[list[str]], witness: Witness) -> None:
+    """Note how the canaries ended."""
+    for n, kind in enumerate(KINDS):
+        outcome = next((end for end in ends[n] if end != RIGHT[n]), RIGHT[n])
         witness.say(e="canary", kind=kind, name=witness.told[kind], outcome=outcome)
 
 
@@ -231,17 +311,23 @@ def main(go: str, arguments: list[str]) -> int:
     cut = next((n for n, word in enumerate(arguments) if word in ("-args", "--args")), len(arguments))
     options, rest = arguments[1:cut], arguments[cut:]
     witness = Witness(json.loads(told), options)
-    witness.say(e="start", runner="go", version="")
+    witness.say(e="start", runner="go", version="", at=package_at(os.getcwd()))
     own = [go, "test", "-json", *(word for word in options if flag(word) != "json"), *rest]
+    ahead = None
     with started(own) as process:
         for line in text(process):
             witness.take(line)
             sys.stdout.flush()
+            if ahead is None and witness.tested and not AS_GIVEN & {flag(word) for word in options}:
+                ahead = Ahead(go, options, rest, witness)
+                ahead.start()
     code = process.returncode
     witness.finish()
     if code >= 0:
-        canaries(go, options, rest, witness)
+        canaries(go, options, rest, witness, ahead)
         witness.say(e="end", exit=code)
+    elif ahead is not None:
+        ahead.end(may_start=False)
     witness.file.close()
     return code if code >= 0 else 128 - code
 
