@@ -112,7 +112,7 @@ class LockHeld:
 class NoFiles:
     """State files are an export: what is simulated has no folder to write them to."""
 
-    async def beside(self, write: Callable[[], None]) -> None:
+    async def beside(self, write: Callable[[], object]) -> None:
         write()
 
     def put(self, project: Path, kind: str, id: str, document: Mapping[str, Any], **_how: Any) -> Path:

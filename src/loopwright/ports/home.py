@@ -79,7 +79,7 @@ class Exported:
 class StateFiles(Protocol):
     """Files in a project's state folder: an export of the rows, read back only to make lost rows again."""
 
-    async def beside(self, write: Callable[[], None]) -> None:
+    async def beside(self, write: Callable[[], object]) -> None:
         """Call these methods without holding up the event loop; a caller that is cancelled waits for the end too."""
 
     def put(

@@ -30,7 +30,7 @@ class CountingFiles(ProjectStateFiles):
     def __init__(self) -> None:
         self.written: Counter[str] = Counter()
 
-    async def beside(self, write: Callable[[], None]) -> None:
+    async def beside(self, write: Callable[[], object]) -> None:
         write()  # virtual time has no threads
 
     def put(

@@ -55,7 +55,7 @@ _UNREADABLE: Final = (DamagedRow, BadId, ValueError, KeyError, TypeError, OSErro
 class ProjectStateFiles:
     """One folder per kind of document, one file per id, and one file of events per day."""
 
-    async def beside(self, write: Callable[[], None]) -> None:
+    async def beside(self, write: Callable[[], object]) -> None:
         """Write in a thread, to the end: two that wrote the same file at once would mix it up."""
         # It loads asyncio, and `status` only wants to know where files are.
         from loopwright.adapters.machine.threads import to_the_end

@@ -35,11 +35,14 @@ _COPY: Final = ("cp", "-a", "--reflink=auto") if sys.platform == "linux" else ("
 
 
 def write_if_changed(path: Path, text: str) -> None:
-    """Put `text` into a file atomically, unless that is what it holds already."""
+    """Put `text` into a file atomically, unless that is what it holds already.
+
+    A power cut may leave it as it was, or empty: each process that uses it puts it in again.
+    """
     with contextlib.suppress(FileNotFoundError):
         if path.read_text(encoding="utf-8", errors="surrogateescape") == text:
             return
-    write_atomically(path, text)
+    write_atomically(path, text, durably=False)
 
 
 def write_atomically(path: Path, text: str, *, durably: bool = True) -> None:

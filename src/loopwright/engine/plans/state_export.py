@@ -127,13 +127,15 @@ class Outbox:
             await self._files.beside(lambda: self._files.append_events(where, events))
             if any(event.type in _ABOUT_PROJECT or event.plan is None for event in events):
                 whole = await self._world.store.read(partial(_whole_project, project_id=project_id))
-                self._files.put(where, "projects", project_id, whole)
+                await self._files.beside(partial(self._files.put, where, "projects", project_id, whole))
             for plan_id in _distinct(event.plan for event in events):
                 await self._export_plan(where, plan_id)
             for loop_id in _distinct(event.loop for event in events if event.type in ENDS):
                 # Once more, since a heartbeat exists only for running loops: otherwise it would say "running" forever.
                 if health := await self._world.store.read(partial(last_words, loop_id=loop_id)):
-                    self._files.put(where, "health", loop_id, health, durably=False)
+                    await self._files.beside(
+                        partial(self._files.put, where, "health", loop_id, health, durably=False)
+                    )
             runs, verdicts = await self._world.store.read(lambda tx: _runs(tx, events))
             sessions = await self._world.store.read(partial(_sessions, runs=runs))
 

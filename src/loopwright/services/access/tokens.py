@@ -222,12 +222,10 @@ async def caller_of(at: Session, text: str, origin: Origin | None = None) -> Cal
     """Return the caller with this token; None if it is unknown or revoked."""
     origin = origin or Origin()
     wanted = _hash(text)
-    found = await at.home.store.read(lambda tx: tx.find(Token, sha256=wanted, revoked_at=None, limit=1))
-    # The look-up is by hash; the comparison takes the same time wherever two hashes differ.
-    token = next((one for one in found if hmac.compare_digest(one.sha256, wanted)), None)
-    if token is None:
+    chain = await at.home.store.read(lambda tx: _known(tx, wanted))
+    if not chain:
         return None
-    chain = await at.home.store.read(lambda tx: chain_of(tx, token.id))
+    token = chain[0]
     depth = min((one.nesting for one in chain if one.nesting is not None), default=None)
     run_id = origin.run_id
     if run_id is None and depth is not None and origin.client is not None and origin.server is not None:
@@ -243,6 +241,15 @@ async def caller_of(at: Session, text: str, origin: Origin | None = None) -> Cal
         projects=frozenset(token.projects) or None,
         bounds=Bounds(token_id=token.id, depth=depth, run_id=run_id) if is_limited else None,
     )
+
+
+def _known(tx: Tx, wanted: str) -> tuple[Token, ...]:
+    """Return the token with this hash, and the limited tokens that created it."""
+    for found in tx.find(Token, sha256=wanted, revoked_at=None, limit=1):
+        # The look-up is by hash; the comparison takes the same time wherever two hashes differ.
+        if hmac.compare_digest(found.sha256, wanted):
+            return chain_of(tx, found.id)
+    return ()
 
 
 def _depth_inside(tx: Tx, run_id: str, depth: int | None) -> int:

@@ -3,6 +3,7 @@
 The results are kept in the home for the plan that begins soon.
 """
 
+import asyncio
 import json
 import shutil
 import time
@@ -288,7 +289,7 @@ async def checked_on_base(
                 is_set_up = (await ran_in(tree, asked.setup)).passed
             if is_set_up:
                 ran |= await _run_acceptance(tree, untried, tell)
-        bases.note(asked.tree, asked.gates, ran)
+        await asyncio.to_thread(bases.note, asked.tree, asked.gates, ran)
     probed = await _probed(repository, asked, gates, seen, tell) if trusted else ()
     ran |= {one.command: one for one in gates}
     told = {one.command: ran[one.command] for one in wanted if one.command in ran}
@@ -336,9 +337,8 @@ async def known_on_base(
             untried = [one for one in wanted if one.command not in ran]
             if not is_broken(gates) and (asked.setup is None or gates[0].condition is Condition.GREEN):
                 ran |= await _run_acceptance(tree, untried, tell, budget_s=_SHORT_S)
-        bases.note(
-            asked.tree, asked.gates, {one.command: ran[one.command] for one in wanted if one.command in ran}
-        )
+        noted = {one.command: ran[one.command] for one in wanted if one.command in ran}
+        await asyncio.to_thread(bases.note, asked.tree, asked.gates, noted)
         kept = bases.find(asked.tree, asked.gates)
     told = {one.command: ran[one.command] for one in wanted if one.command in ran}
     probed = await _probed(repository, asked, gates, seen, tell)
@@ -415,7 +415,7 @@ async def _run_gates(
             await stack.enter_async_context(beside(probe))
         tried = await tree.judge(asked.gates)
     ended = conditions(asked.gates, tried.verdict, tried.seen, tried.denial)
-    bases.keep(tried.directory, asked.tree, asked.gates)
+    await asyncio.to_thread(bases.keep, tried.directory, asked.tree, asked.gates)
     return ended, tried.seen
 
 

@@ -46,7 +46,7 @@ class FragileFiles:
         self.written: list[Path] = []
         self.healths: dict[str, Any] = {}
 
-    async def beside(self, write: Callable[[], None]) -> None:
+    async def beside(self, write: Callable[[], object]) -> None:
         write()
 
     def append_events(self, folder: Path, events: Sequence[RecordedEvent]) -> None:
@@ -373,11 +373,17 @@ class SlowFiles(ProjectStateFiles):
         self.waited.append(self.ready.wait(20))
         super().append_events(folder, events)
 
+    def put_text(self, folder: Path, kind: str, name: str, text: str, *, durably: bool = True) -> Path:
+        with pytest.raises(RuntimeError, match="no running event loop"):
+            asyncio.get_running_loop()
+        return super().put_text(folder, kind, name, text, durably=durably)
+
 
 async def test_the_event_loop_goes_on_while_the_disk_is_slow(tmp_path: Path) -> None:
     home = Home()
-    two_projects(home, tmp_path)
+    first, second = two_projects(home, tmp_path)
     files = SlowFiles()
     asyncio.get_running_loop().call_later(0.01, files.ready.set)
     await Outbox(home.world, files).catch_up()
     assert files.waited == [True, True]
+    assert all((one / ".loopwright" / "projects").is_dir() for one in (first, second))

@@ -22,7 +22,7 @@ T = TypeVar("T")
 class NoFiles:
     """State files of projects whose folders do not exist: none is ever written."""
 
-    async def beside(self, write: Callable[[], None]) -> None:
+    async def beside(self, write: Callable[[], object]) -> None:
         write()
 
     def put(self, *_: Any, **__: Any) -> Path:
