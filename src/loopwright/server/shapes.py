@@ -120,7 +120,7 @@ class PlanTask(Camel):
     dependencies: list[str] = Field(description="The ids of the tasks that this one depends on.")
     run_id: str | None = None
     status: TaskState
-    attempts: int
+    attempts: int = Field(description="Attempts that count against the limit. A reset sets it to 0.")
     outcome: str | None = None
     reason: str = ""
     landed_sha: str | None = None

@@ -261,7 +261,7 @@ def _markdown(report: LoopReport) -> str:
         lines.append(f"Reason: {loop.reason}")
     if plan is not None:
         lines += ["", f"## {plan.title} ({plan.status.value})", ""]
-        lines += ["| task | status | attempts | |", "|---|---|---|---|"]
+        lines += ["| task | status | failed attempts | reason |", "|---|---|---|---|"]
         for task in plan.tasks:
             cells = (_cell(task.key), task.status.value, str(task.attempts_used), _cell(task.reason))
             lines.append(f"| {' | '.join(cells)} |")

@@ -3,7 +3,6 @@
 The results are kept in the home for the plan that begins soon.
 """
 
-import asyncio
 import json
 import shutil
 import time
@@ -137,7 +136,9 @@ class Bases:
         """Keep the results of acceptance commands beside the gates of the same tree."""
         place = self._place(tree, commands)
         if place.is_dir():
-            write_atomically(place / _ACCEPTANCE, json.dumps(plain(ran)))
+            # Another process may replace the directory at the same time, and then notes its own results.
+            with suppress(FileNotFoundError):
+                write_atomically(place / _ACCEPTANCE, json.dumps(plain(ran)), durably=False)
 
     def taken(self, kept: KeptBase) -> KnownBase | None:
         """Copy a run to the runs of plans, for a plan that begins with it; None if it is gone by now."""
@@ -289,7 +290,7 @@ async def checked_on_base(
                 is_set_up = (await ran_in(tree, asked.setup)).passed
             if is_set_up:
                 ran |= await _run_acceptance(tree, untried, tell)
-        await asyncio.to_thread(bases.note, asked.tree, asked.gates, ran)
+        bases.note(asked.tree, asked.gates, ran)
     probed = await _probed(repository, asked, gates, seen, tell) if trusted else ()
     ran |= {one.command: one for one in gates}
     told = {one.command: ran[one.command] for one in wanted if one.command in ran}
@@ -337,8 +338,9 @@ async def known_on_base(
             untried = [one for one in wanted if one.command not in ran]
             if not is_broken(gates) and (asked.setup is None or gates[0].condition is Condition.GREEN):
                 ran |= await _run_acceptance(tree, untried, tell, budget_s=_SHORT_S)
-        noted = {one.command: ran[one.command] for one in wanted if one.command in ran}
-        await asyncio.to_thread(bases.note, asked.tree, asked.gates, noted)
+        bases.note(
+            asked.tree, asked.gates, {one.command: ran[one.command] for one in wanted if one.command in ran}
+        )
         kept = bases.find(asked.tree, asked.gates)
     told = {one.command: ran[one.command] for one in wanted if one.command in ran}
     probed = await _probed(repository, asked, gates, seen, tell)
@@ -415,7 +417,7 @@ async def _run_gates(
             await stack.enter_async_context(beside(probe))
         tried = await tree.judge(asked.gates)
     ended = conditions(asked.gates, tried.verdict, tried.seen, tried.denial)
-    await asyncio.to_thread(bases.keep, tried.directory, asked.tree, asked.gates)
+    bases.keep(tried.directory, asked.tree, asked.gates)
     return ended, tried.seen
 
 

@@ -3,7 +3,6 @@
 A new plan begins, an unfinished one continues, a finished one is not changed.
 """
 
-import asyncio
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
@@ -272,7 +271,7 @@ async def _evaluated(at: Session, checked: _Checked, tell: Tell, drive: Drive) -
         evaluation = await evaluated(
             at, place, submission.base, submission.work, evaluation, drive, name=submission.source_path
         )
-    known = await asyncio.to_thread(Bases(settings=at.settings).taken, kept) if kept else None
+    known = Bases(settings=at.settings).taken(kept) if kept else None
     return replace(submission, evaluation=evaluation, base_known=known)
 
 
