@@ -321,16 +321,14 @@ class Source(ABC):
 
     A new format implements `recognises`, `files` and `parse`, and `written` if it has a place for status. Every other
     method has a default for a format that does not have the feature.
-    Only `recognises`, `canonical`, `files`, `documents`, `left_out`, `has_program` and `write_to_program` look at the
-    disk.
+    Only `recognises`, `canonical`, `files`, `documents`, `left_out`, `finished`, `has_program` and `write_to_program`
+    look at the disk.
     """
 
     kind: ClassVar[str]
     """The name of the format, as in `--source KIND`."""
     usual_places: ClassVar[tuple[str, ...]] = ()
     """Glob patterns, relative to the project, where `init` and a bare `run` look for work in this format."""
-    creates: ClassVar[tuple[str, ...]] = ()
-    """Files that `written` may add beside those that it was given. It never adds another one."""
 
     @abstractmethod
     def recognises(self, place: Path) -> bool:
@@ -365,6 +363,10 @@ class Source(ABC):
         """Return the names of the files that have a place for status: all, unless some only specify or configure."""
         return tuple(files)
 
+    def created(self, files: Files) -> tuple[str, ...]:  # noqa: ARG002
+        """Return the names of files that `written` may add beside these. It never adds another one."""
+        return ()
+
     def documents(self, place: Path) -> tuple[str, ...]:  # noqa: ARG002
         """Return the documents beside the source that agents should read, relative to its folder."""
         return ()
@@ -372,6 +374,10 @@ class Source(ABC):
     def left_out(self, place: Path) -> tuple[str, ...]:  # noqa: ARG002
         """Return a note for each file at the place that looks like work and is not read."""
         return ()
+
+    def finished(self, place: Path) -> str:  # noqa: ARG002
+        """Return why nothing here is to be done, whatever its tasks say, such as that it is archived; else empty."""
+        return ""
 
     def has_program(self, place: Path) -> bool:  # noqa: ARG002
         """Return whether the tool that keeps this source has a program here, to use instead of its files."""

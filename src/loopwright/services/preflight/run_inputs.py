@@ -197,7 +197,7 @@ async def tracked_files(
     found = await repository.files_at(sha, [path for path in names if not path.startswith("..")])
     if not any(names[path] in told for path in found):
         return ()  # what git tracks of it has no place for status
-    more = [os.path.normpath(f"{folder}/{name}") for name in source.creates]
+    more = [os.path.normpath(f"{folder}/{name}") for name in source.created(files)]
     return tuple(dict.fromkeys((*found, *more)))
 
 

@@ -30,6 +30,7 @@ SCHEMAS = {
     "state.json": "orchestrator_state",
 }
 """What is published about the files that are written; the sample of a `test-state.json` is one of the older shape."""
+_DAY = re.compile(r"(?m)^completed: 20\d\d-\d\d-\d\d$")
 _TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 
 
@@ -116,7 +117,11 @@ def plain(text: str, shop: Workshop, plan: Plan) -> str:
         sha = shop.task(key).landed_sha or "-"
         text = re.sub(rf"\b{sha[:7]}[0-9a-f]*\b", f"COMMIT-{n}", text)
     # What is done in an instant may be closed before it could be claimed.
-    return _TIME.sub("TIME", text).replace(plan.id, "PLAN").replace(f",{CLAIMED}", "")
+    return (
+        _DAY.sub("completed: DAY", _TIME.sub("TIME", text))
+        .replace(plan.id, "PLAN")
+        .replace(f",{CLAIMED}", "")
+    )
 
 
 def health(shop: Workshop) -> tuple[Any, ...]:
@@ -170,7 +175,8 @@ def test_it_runs_is_killed_goes_on_and_is_told_how_it_ended(shop: Workshop, samp
     assert (plan.status, shop.started_keys()) == ("VERIFIED", [sample.first, *sample.then])
     shop.git("merge", "-q", "--ff-only", plan.branch)
     wanted = sample.folder / "told"
-    names = sorted(path.relative_to(given) for path in given.rglob("*") if path.is_file())
+    folders = (given, wanted)
+    names = sorted({path.relative_to(one) for one in folders for path in one.rglob("*") if path.is_file()})
     for name in names:
         content = (shop.repository / name).read_text()
         if name.name in SCHEMAS and sample.kind != "task_master":

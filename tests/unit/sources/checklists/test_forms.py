@@ -83,13 +83,6 @@ def test_the_documents_beside_a_file_are_named(tmp_path: Path) -> None:
     assert (source.kind, read(source, place).documents) == ("speckit", ("spec.md", "plan.md"))
 
 
-def test_open_boxes_of_an_archived_change_are_not_run(wording: Wording) -> None:
-    name = "openspec/changes/archive/2026-01-05-greet/tasks.md"
-    work = parsed("openspec", name=name)
-    assert {task.mark for task in work.tasks} == {Mark.DONE, Mark.SKIPPED}
-    wording(work.notes[0])
-
-
 def test_a_number_that_occurs_twice_gets_the_name_of_its_section(wording: Wording) -> None:
     work = parsed("openspec")
     wording(" ".join(work.notes))

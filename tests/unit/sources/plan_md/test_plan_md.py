@@ -237,6 +237,7 @@ def test_what_is_said_about_waiting_counts_instead_of_the_phase(line: str, needs
         ("- [ ] 1.2 Build it", "1.2", "1.2 Build it"),
         ("- [ ] 4. Build it", "4", "4. Build it"),
         ("- [ ] T001 [P] Build it", "T001", "T001 [P] Build it"),
+        ("- [ ] **T1.2** `[H]` Build it", "T1.2", "T1.2 `[H]` Build it"),
         ("- [ ] AUTH-12: Build it", "AUTH-12", "AUTH-12: Build it"),
         ("- [ ] Build it <!-- id: login -->", "login", "Build it"),
         ("- [ ] Build `it` <!-- and more", "build-it-and-more", "Build `it` <!-- and more"),

@@ -16,7 +16,7 @@ from loopwright.adapters.sources.text.markdown_edits import MarkdownEdits
 from loopwright.adapters.sources.text.meaning import fingerprint
 from loopwright.adapters.sources.text.problems import Problems, Unreadable, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file, start_of
-from loopwright.adapters.sources.text.titles import is_manual, plain_title
+from loopwright.adapters.sources.text.titles import is_manual, plain_title, slug
 from loopwright.adapters.sources.text.titles import plain as plain_words
 from loopwright.config.nearest import quoted
 from loopwright.core.policy.graph import find_cycle
@@ -97,14 +97,19 @@ class BacklogMdSource(Source):
         ends = _last_status(files)
         gathered: list[Problems] = []
         found: list[tuple[tuple[float, ...], PlannedTask]] = []
+        keys = _Keys()
         for file in self.status_files(files):
             problems = Problems(called(name, file))
             gathered.append(problems)
             task = _task(files[file], file, ends, problems, alone=len(files) == 1)
             if task is not None:
-                found.append(task)
+                key = keys.of(task[1].key, file)
+                if key != task[1].key:
+                    told = f"another file is the task {quoted(task[1].key)} too, so this one is called {quoted(key)}"
+                    problems.warn(1, "id", told)
+                found.append((task[0], replace(task[1], key=key)))
         found.sort(key=lambda one: one[0])
-        tasks = _graph([task for _, task in found], gathered[-1])
+        tasks = _graph([task for _, task in found], keys.known, gathered[-1])
         if not tasks:
             gathered[-1].note(1, "", "found no task here: a task has an id and a status in its front matter")
         refuse(name, *gathered)
@@ -116,10 +121,12 @@ class BacklogMdSource(Source):
         """Return the tasks whose status changes."""
         changed: dict[str, bytes] = {}
         ends = _last_status(files)
+        keys = _Keys()
         for file in self.status_files(files):
             markdown = _markdown(files[file], file)
             front = _front(markdown)
-            item = progress.items.get(words(front, "id")[:MAX_ID]) if front is not None else None
+            own = words(front, "id")[:MAX_ID] if front is not None else ""
+            item = progress.items.get(keys.of(own, file)) if own else None
             if front is None or item is None:
                 continue
             present = _mark(words(front, "status"), ends)
@@ -129,6 +136,21 @@ class BacklogMdSource(Source):
                 edits.set_front("status", ends if wanted is Mark.DONE and ends else _WRITTEN[wanted])
                 changed[file] = edits.content
         return changed
+
+
+class _Keys:
+    """Gives each file its key: its id, or if another file has that too, with the name of the file."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, list[str]] = {}
+        """By the id in lower case."""
+
+    def of(self, own: str, file: str) -> str:
+        """Return the key of a file with this id."""
+        taken = self.known.setdefault(own.casefold(), [])
+        key = f"{own}~{slug(PurePosixPath(file).stem)}"[:MAX_ID] if taken else own
+        taken.append(key)
+        return key
 
 
 def _front_keys(text: str) -> set[str]:
@@ -245,15 +267,14 @@ def _description(markdown: Markdown) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
-def _graph(tasks: Sequence[PlannedTask], problems: Problems) -> list[PlannedTask]:
+def _graph(
+    tasks: Sequence[PlannedTask], known: Mapping[str, Sequence[str]], problems: Problems
+) -> list[PlannedTask]:
     """Return the tasks with the dependencies that are here; others are finished, or in another folder."""
-    known = _by_id(tasks, problems)
     result = []
     missing: dict[str, None] = {}
     for task in tasks:
-        needs = tuple(
-            dict.fromkeys(known[one.casefold()] for one in task.depends_on if one.casefold() in known)
-        )
+        needs = tuple(dict.fromkeys(key for one in task.depends_on for key in known.get(one.casefold(), ())))
         missing |= {
             one: None for one in task.depends_on if one.casefold() not in known and task.mark is not Mark.DONE
         }
@@ -265,12 +286,3 @@ def _graph(tasks: Sequence[PlannedTask], problems: Problems) -> list[PlannedTask
     if cycle is not None:
         problems.note(1, "dependencies", f"these tasks wait for each other: {' -> '.join(cycle[:20])}")
     return result
-
-
-def _by_id(tasks: Sequence[PlannedTask], problems: Problems) -> Mapping[str, str]:
-    known: dict[str, str] = {}
-    for task in tasks:
-        if task.key.casefold() in known:
-            problems.note(1, "id", f"two files are the task {quoted(task.key)}: give one of them another id")
-        known[task.key.casefold()] = task.key
-    return known

@@ -22,7 +22,8 @@ from loopwright.adapters.sources.lists.status_words import mark_of
 from loopwright.adapters.sources.spec.plan_format import MAX_CRITERION
 from loopwright.adapters.sources.text.criteria import acceptance
 from loopwright.adapters.sources.text.markdown import Markdown, read_markdown
-from loopwright.adapters.sources.text.problems import Problems
+from loopwright.adapters.sources.text.plan_file import content as content_of
+from loopwright.adapters.sources.text.problems import Problems, Unreadable
 from loopwright.adapters.sources.text.reading import start_of, without_code
 from loopwright.adapters.sources.text.titles import plain
 from loopwright.config.nearest import quoted
@@ -84,6 +85,15 @@ class BmadSource(ChecklistSource):
         """Return the story, or the sprint alone: its stories are only read."""
         return tuple(files)[:1]
 
+    def finished(self, place: Path) -> str:
+        """Return that the sprint calls a story done which does not say itself how far it is."""
+        sprints = (place.with_name(name) for name in SPRINTS)
+        if place.is_dir() or place.name.casefold() in SPRINTS or _says_status(place):
+            return ""
+        said = re.compile(rf"(?m)^[ \t]+{re.escape(place.stem)}[ \t]*:[ \t]*[\"']?(?:done|completed?)\b")
+        name = next((one.name for one in sprints if one.is_file() and said.search(start_of(one))), "")
+        return f"{name} calls this story done" if name else ""
+
     def parse(self, files: Files, name: str) -> PlannedWork:
         """Return the tasks of a story, or the stories of a sprint."""
         if _is_sprint(files):
@@ -126,6 +136,13 @@ class BmadSource(ChecklistSource):
             if plain(section.title) in wanted and section.level == 2
         ]
         return bounded("\n\n".join(parts), MAX_CONTEXT)
+
+
+def _says_status(story: Path) -> bool:
+    try:
+        return bool(status_of(read_markdown(content_of(story)))[1])
+    except Unreadable:
+        return True
 
 
 def _is_whole(content: bytes) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from loopwright.adapters.sources.text.markdown import MARKS, Item, Kind, Markdown
+from loopwright.adapters.sources.text.sections import is_called_finished
 from loopwright.adapters.sources.text.titles import (
     is_about_tasks,
     is_manual,
@@ -61,7 +62,7 @@ class Entry:
     under: int | None = None
     """Index of the line of the task around it, if it is a step for a person."""
     disputed: bool = False
-    """Whether its words say that it is done or dropped, although its box is open."""
+    """Whether its words or headings say that it is done or dropped, although its box is open."""
 
     @property
     def parallel(self) -> bool:
@@ -241,7 +242,8 @@ def _boxed_entry(markdown: Markdown, item: Item, below: Sequence[Item], marks: M
         optional=item.optional or parts.optional,
         hidden=hidden,
         optional_parts=tuple(start for start, _ in hidden),
-        disputed=mark not in (Mark.DONE, Mark.SKIPPED) and settled_by(words) is not None,
+        disputed=mark not in (Mark.DONE, Mark.SKIPPED)
+        and (settled_by(words) is not None or is_called_finished(markdown, item.section)),
     )
 
 

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from loopwright.adapters.sources.checklists.entries import (
@@ -12,25 +12,18 @@ from loopwright.adapters.sources.checklists.entries import (
     named,
     without_steps,
 )
-from loopwright.adapters.sources.text.markdown import MARKS, Item, Kind, Markdown, Section
+from loopwright.adapters.sources.text.markdown import MARKS, Item, Markdown
+from loopwright.adapters.sources.text.sections import (
+    own_text,
+    says_done,
+    status_in,
+    without_finished,
+)
 from loopwright.adapters.sources.text.titles import is_manual, plain_title
 from loopwright.ports import Mark
 
-_FINISHED: Final = re.compile(
-    r"✅|☑|✔|\[x\]|[\[(][ \t]*(?:completed?|done|finished|implemented)[ \t]*[\])]"
-    r"|[-–—:][ \t]*(?:completed?|done)[ \t]*$",
-    re.IGNORECASE,
-)
-_STATUS: Final = re.compile(
-    r"(?:[-*+][ \t]+)?(?:\*\*|__)?status(?:\*\*|__)?[ \t]*:(?:\*\*|__)?[ \t]*(.*)", re.IGNORECASE
-)
-_DONE_WORDS: Final = re.compile(
-    r"\W*(?:completed?|done|finished|implemented|shipped|merged)\b", re.IGNORECASE
-)
-
-
-_TASK: Final = re.compile(
-    r"\W{0,4}(?:(?:Task|Tarea|Tarefa|Aufgabe)[ \t]+#?|(?:任务|任務|タスク)[ \t]?)"
+TASK: Final = re.compile(
+    r"\W{0,4}(?:(?:Task|Tarea|Tarefa|Aufgabe|Tâche|Zadanie|Задача)[ \t]+#?|(?:任务|任務|タスク|작업|태스크)[ \t]?)"
     r"[A-Z]?[0-9]{1,4}(?:[.-][0-9]{1,4}){0,3}[a-z]?\b",
     re.IGNORECASE,
 )
@@ -39,7 +32,7 @@ _FEW: Final = 2
 
 def is_task_heading(title: str) -> bool:
     """Return whether a heading is called like a task: `Task 3: Title`."""
-    return _TASK.match(title) is not None
+    return TASK.match(title) is not None
 
 
 def boxed_or_headed(markdown: Markdown, marks: Mapping[str, Mark] = MARKS) -> list[Entry]:
@@ -75,24 +68,11 @@ def headed(
     return found
 
 
-def status_in(lines: Iterable[str]) -> Mark | None:
-    """Return what a line such as `**Status**: Complete` says; None without one."""
-    said = next((match[1] for text in lines if (match := _STATUS.match(text.strip())) is not None), None)
-    if said is None:
-        return None
-    return Mark.DONE if _DONE_WORDS.match(said) or _FINISHED.match(said) else Mark.OPEN
-
-
-def says_done(title: str) -> bool:
-    """Return whether a heading says that its task is finished: ✅, [COMPLETED], (done)."""
-    return _FINISHED.search(title) is not None
-
-
 def _headed_entry(markdown: Markdown, at: int, boxes: Sequence[Item], marks: Mapping[str, Mark]) -> Entry:
     section = markdown.sections[at]
     words = markdown.lines[section.line].words
-    parts = named(_FINISHED.sub("", words).strip() or words)
-    said = status_in(_own_text(markdown, section))
+    parts = named(without_finished(words))
+    said = status_in(own_text(markdown, section))
     is_done = bool(boxes) and all(marks[one.box or ""] in (Mark.DONE, Mark.SKIPPED) for one in boxes)
     if says_done(words) or said is Mark.DONE:
         is_done = True
@@ -110,14 +90,6 @@ def _headed_entry(markdown: Markdown, at: int, boxes: Sequence[Item], marks: Map
         mark=Mark.DONE if is_done else Mark.OPEN,
         below=tuple(one.line for one in boxes),
         criteria=tuple(_criteria(markdown, boxes)),
-    )
-
-
-def _own_text(markdown: Markdown, section: Section) -> Iterator[str]:
-    return (
-        line.text
-        for line in markdown.lines[section.line + 1 : section.end]
-        if line.kind in (Kind.TEXT, Kind.BULLET)
     )
 
 

@@ -10,6 +10,7 @@ from loopwright.adapters.sources.text.criteria import acceptance
 from loopwright.adapters.sources.text.markdown import Kind, Markdown
 from loopwright.adapters.sources.text.near_boxes import tell_disputed
 from loopwright.adapters.sources.text.problems import Problems
+from loopwright.adapters.sources.text.sections import is_for_people
 from loopwright.adapters.sources.text.titles import is_manual, plain_title, slug, without_comments
 from loopwright.config.nearest import quoted
 from loopwright.core.policy.graph import find_cycle
@@ -76,7 +77,7 @@ def planned_tasks(
             acceptance=acceptance(criteria[key]),
             depends_on=needs[key],
             after=after[key],
-            manual=entry.disputed or is_manual(entry.title),
+            manual=entry.disputed or is_manual(entry.title) or is_for_people(markdown, entry.section),
             section=prose.around(entry),
             phase=_phase(markdown, entry)[:MAX_TITLE],
             mark=_mark(entry, at_line),

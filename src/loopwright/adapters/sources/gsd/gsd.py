@@ -1,52 +1,50 @@
 """The plans of a GSD phase: tasks are elements, and a plan with a summary beside it is finished."""
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar, Final
 
 from loopwright.adapters.sources.checklists.source import MAX_CONTEXT, MAX_TASKS, called
 from loopwright.adapters.sources.checklists.tasks import bounded
+from loopwright.adapters.sources.gsd.plan_text import (
+    TASK,
+    Element,
+    elements,
+    has_headings,
+    inside,
+    keys,
+    plan_text,
+    titled,
+)
 from loopwright.adapters.sources.gsd.roadmap import FOLDER, RoadmapSource
+from loopwright.adapters.sources.gsd.summary import (
+    SUMMARY,
+    is_ours,
+    says_complete,
+    summary_of,
+    summary_text,
+)
 from loopwright.adapters.sources.spec.plan_format import MAX_CRITERION, MAX_DESCRIPTION, MAX_TITLE
 from loopwright.adapters.sources.text.criteria import acceptance, runnable
-from loopwright.adapters.sources.text.located import Located, check_text, inner, plain, read_yaml, words
+from loopwright.adapters.sources.text.located import Located, inner, plain, read_yaml, words
 from loopwright.adapters.sources.text.meaning import fingerprint
-from loopwright.adapters.sources.text.plan_file import decoded_lines
+from loopwright.adapters.sources.text.plan_file import content
 from loopwright.adapters.sources.text.problems import Problems, Unreadable, refuse
-from loopwright.adapters.sources.text.reading import located_at, read_file, start_of
-from loopwright.adapters.sources.text.titles import plain_title
+from loopwright.adapters.sources.text.reading import read_file, start_of
 from loopwright.config.nearest import quoted
 from loopwright.core.values.errors import BadPlan
 from loopwright.ports import Files, Mark, PlannedTask, PlannedWork, Progress, Source
 
-_PLAN: Final = re.compile(r"(?:(?P<id>[0-9]{1,3}(?:\.[0-9]{1,2})?-[0-9]{1,3})-)?PLAN\.md$")
-_TASK: Final = re.compile(r"^[ \t]*<task\b([^>\n]{0,300})>", re.MULTILINE)
-_END: Final = re.compile(r"^[ \t]*</task>|</task>[ \t]*$", re.MULTILINE)
+_PLAN: Final = re.compile(r"(?:(?P<id>[0-9]{1,3}(?:\.[0-9]{1,2})?(?:-[A-Za-z0-9]{1,40}){0,8})-)?PLAN\.md")
+"""Also `06-03a-PLAN.md` and `06-gap-fixes-PLAN.md`."""
 _KIND: Final = re.compile(r"\btype=[\"']?([\w:-]+)")
-_STATUS: Final = re.compile(r"[ \t]+status=[\"']([\w-]*)[\"']")
-_NUMBERED: Final = re.compile(
-    r"Task[ \t]+([0-9]{1,3}(?:\.[0-9]{1,3})?[a-z]?)[ \t]*[:.–—-][ \t]*", re.IGNORECASE
-)
-_SUMMARY: Final = "SUMMARY.md"
 _CHECKPOINT: Final = "checkpoint"
-_DONE: Final = "done"
 _CONTEXT: Final = ("objective", "context", "interfaces", "constraints", "verification", "success_criteria")
 _MAX_FILES: Final = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Element:
-    """One `<task>` of a plan."""
-
-    start: int
-    """Where its attributes begin."""
-    attributes: str
-    body: str
-    line: int
-
-
+_SHIPPED: Final = (FOLDER, "milestones")
 _ROADMAP: Final = RoadmapSource()
 
 
@@ -61,13 +59,15 @@ class GsdSource(Source):
         return _ROADMAP.canonical(place) if _ROADMAP.recognises(place) else place
 
     def recognises(self, place: Path) -> bool:
-        """Take a plan with `<task>` elements, a folder of such plans, and a roadmap."""
+        """Take a plan with `<task>` elements, or headings in the folder of GSD; a folder of plans, and a roadmap."""
         if _ROADMAP.recognises(place):
             return True
         if place.is_dir():
             return any(self.recognises(one) for one in _plans(place))
-        return (
-            place.is_file() and _PLAN.search(place.name) is not None and bool(_TASK.search(start_of(place)))
+        if not place.is_file() or not place.name.endswith("PLAN.md"):
+            return False
+        return TASK.search(start_of(place)) is not None or (
+            FOLDER in place.absolute().parts and _has_headings(place)
         )
 
     def files(self, place: Path) -> Files:
@@ -77,12 +77,21 @@ class GsdSource(Source):
         plans = _plans(place) if place.is_dir() else [place]
         if not plans or len(plans) > _MAX_FILES:
             raise BadPlan(place.name, (f"expected between 1 and {_MAX_FILES} files NN-MM-PLAN.md here",))
-        summaries = (one.with_name(_summary(one.name)) for one in plans)
+        summaries = (one.with_name(summary_of(one.name)) for one in plans)
         return {one.name: read_file(one) for one in (*plans, *(two for two in summaries if two.is_file()))}
 
     def status_files(self, files: Files) -> tuple[str, ...]:
-        """Return the plans: a summary is its author's."""
-        return tuple(name for name in files if not name.endswith(_SUMMARY))
+        """Return the plans: a summary says only that its plan is finished."""
+        return tuple(name for name in files if not name.endswith(SUMMARY))
+
+    def created(self, files: Files) -> tuple[str, ...]:
+        """Return the summaries of the plans that have none."""
+        plans = () if _is_roadmap(files) else self.status_files(files)
+        return tuple(one for one in map(summary_of, plans) if one not in files)
+
+    def finished(self, place: Path) -> str:
+        """Return that a plan is one of a shipped milestone: GSD moves those."""
+        return "this milestone is shipped" if _SHIPPED in pairwise(place.absolute().parts) else ""
 
     def documents(self, place: Path) -> tuple[str, ...]:
         """Return what the phase and the project say about the work."""
@@ -108,9 +117,10 @@ class GsdSource(Source):
         for file in plans:
             problems = Problems(called(name, file))
             gathered.append(problems)
-            text = _text(files[file], called(name, file))
+            text = plan_text(files[file], called(name, file))
             found = _tasks(text, _prefix(file) if len(plans) > 1 else "", problems)
-            if _summary(file) in files:
+            summary = files.get(summary_of(file))
+            if summary is not None and not is_ours(summary):
                 found = [replace(task, mark=Mark.DONE) for task in found]
             tasks += _following(found, tasks, _front(text), many=len(plans) > 1)
             context.append(_around(text))
@@ -130,28 +140,22 @@ class GsdSource(Source):
         )
 
     def written(self, files: Files, progress: Progress) -> Files:
-        """Return the plans in which a task gets `status="done"`, or loses it; in the roadmap, boxes."""
+        """Return the plans in which a task is marked, with the summaries of finished ones; in the roadmap, boxes."""
         if _is_roadmap(files):
             return _ROADMAP.written(files, progress)
         plans = self.status_files(files)
         changed: dict[str, bytes] = {}
         for file in plans:
-            text = _text(files[file], file)
+            text = plan_text(files[file], file)
             prefix = _prefix(file) if len(plans) > 1 else ""
-            parts: list[str] = []
-            at = 0
-            for key, element in zip(_keys(text, prefix), _elements(text), strict=True):
-                item = progress.items.get(key)
-                if item is None or (item.mark is Mark.DONE) is (_mark(element) is Mark.DONE):
-                    continue
-                bare = _STATUS.sub("", element.attributes)
-                said = f'{bare} status="{_DONE}"' if item.mark is Mark.DONE else bare
-                parts += (text[at : element.start], said)
-                at = element.start + len(element.attributes)
-            mark = "\ufeff" if files[file].startswith(b"\xef\xbb\xbf") else ""
-            content = (mark + "".join((*parts, text[at:]))).encode()
-            if content != files[file]:
-                changed[file] = content
+            tasks = list(zip(keys(text, prefix), elements(text), strict=True))
+            marked = _marked(text, tasks, progress)
+            if marked != text:
+                bom = "\ufeff" if files[file].startswith(b"\xef\xbb\xbf") else ""
+                changed[file] = (bom + marked).encode()
+            summary = _summary(files.get(summary_of(file)), file, text, tasks, progress)
+            if summary is not None:
+                changed[summary_of(file)] = summary
         return changed
 
 
@@ -163,87 +167,70 @@ def _plans(folder: Path) -> list[Path]:
     return sorted(one for one in folder.glob("*PLAN.md") if _PLAN.fullmatch(one.name))
 
 
-def _summary(name: str) -> str:
-    return f"{name.removesuffix('PLAN.md')}{_SUMMARY}"
+def _has_headings(place: Path) -> bool:
+    try:
+        return has_headings(content(place))
+    except Unreadable:
+        return False
+
+
+def _marked(text: str, tasks: Sequence[tuple[str, Element]], progress: Progress) -> str:
+    """Return a plan with the status of its tasks."""
+    parts: list[str] = []
+    at = 0
+    for key, element in tasks:
+        item = progress.items.get(key)
+        if item is None or (item.mark is Mark.DONE) is (element.mark is Mark.DONE):
+            continue
+        parts += (text[at : element.start], element.marked(done=item.mark is Mark.DONE))
+        at = element.start + len(element.attributes)
+    return "".join((*parts, text[at:]))
+
+
+def _summary(
+    present: bytes | None, file: str, text: str, tasks: Sequence[tuple[str, Element]], progress: Progress
+) -> bytes | None:
+    """Return the summary of a plan if it is to be written; what another author wrote stays."""
+    if not any(key in progress.items for key, _ in tasks) or (present is not None and not is_ours(present)):
+        return None
+    marks = [progress.items[key].mark if key in progress.items else one.mark for key, one in tasks]
+    complete = all(mark is Mark.DONE for mark in marks)
+    if complete is (present is not None and says_complete(present)) or (present is None and not complete):
+        return None
+    rows = [
+        (key.rpartition(".")[2], titled(one.body), progress.items.get(key))
+        for (key, one), mark in zip(tasks, marks, strict=True)
+        if mark is Mark.DONE
+    ]
+    return summary_text(file.removesuffix(".md"), _front(text), rows, complete=complete)
 
 
 def _prefix(name: str) -> str:
-    match = _PLAN.search(name)
-    return (match["id"] or "plan") if match is not None else name
-
-
-def _text(content: bytes, name: str) -> str:
-    try:
-        return check_text(decoded_lines(content), 1)
-    except Unreadable as broken:
-        raise located_at(name, broken) from broken
-
-
-def _elements(text: str) -> Iterator[_Element]:
-    at, line = 0, 1
-    while (start := _TASK.search(text, at)) is not None:
-        end = _END.search(text, start.end())
-        stop = end.start() if end is not None else len(text)
-        line += text.count("\n", at, start.start(1))
-        yield _Element(start=start.start(1), attributes=start[1], body=text[start.end() : stop], line=line)
-        line += text.count("\n", start.start(1), stop)
-        at = stop
-
-
-def _keys(text: str, prefix: str) -> list[str]:
-    """Return a key for each task: the number in its name, else its place in the plan."""
-    keys: list[str] = []
-    for place, element in enumerate(_elements(text), start=1):
-        match = _NUMBERED.match(_inside(element.body, "name") or _first_words(element.body))
-        number = match[1] if match is not None else str(place)
-        key = f"{prefix}.{number}" if prefix else number
-        keys.append(key if key not in keys[-200:] else f"{key}~{place}")
-    return keys
-
-
-def _inside(body: str, tag: str) -> str:
-    start = body.find(f"<{tag}>")
-    end = body.find(f"</{tag}>", start)
-    return body[start + len(tag) + 2 : end].strip() if 0 <= start < end else ""
-
-
-def _first_words(body: str) -> str:
-    """Return the first line of a task that has no name; empty if it begins with another element."""
-    first = next((line.strip() for line in body.splitlines() if line.strip()), "")
-    bold = re.match(r"\*\*(.+?)\*\*", first)
-    return "" if first.startswith("<") else plain_title(bold[1] if bold is not None else first)
-
-
-def _mark(element: _Element) -> Mark:
-    said = _STATUS.search(element.attributes)
-    return Mark.DONE if said is not None and said[1] in (_DONE, "complete", "completed") else Mark.OPEN
+    match = _PLAN.fullmatch(name)
+    return (match["id"] or "plan") if match is not None else name.removesuffix(".md")
 
 
 def _tasks(text: str, prefix: str, problems: Problems) -> list[PlannedTask]:
     found: list[PlannedTask] = []
-    for key, element in zip(_keys(text, prefix), _elements(text), strict=True):
+    for key, element in zip(keys(text, prefix), elements(text), strict=True):
         if len(found) == MAX_TASKS:
             problems.note(element.line, "", f"a plan has at most {MAX_TASKS} tasks")
             break
         kind = match[1] if (match := _KIND.search(element.attributes)) is not None else "auto"
         manual = kind.startswith(_CHECKPOINT)
-        title = _NUMBERED.sub("", _inside(element.body, "name"), count=1)
-        title = title or next(
-            filter(None, (_inside(element.body, tag) for tag in ("decision", "what-built", "what"))), ""
-        )
-        title = title or _NUMBERED.sub("", _first_words(element.body), count=1)
+        title = titled(element.body)
         if not title:
             problems.note(
                 element.line, "", f"task {quoted(key)} has no <name>: write what is to be done there"
             )
-        done, verify = _inside(element.body, "done"), _inside(element.body, "verify")
+        done, verify = inside(element.body, "done"), inside(element.body, "verify")
         criteria = tuple(one[:MAX_CRITERION] for one in (done, verify) if one and "<" not in one)
-        automated = _inside(verify, "automated")
+        automated = inside(verify, "automated")
         gates = runnable([automated]) if automated and "\n" not in automated else acceptance(criteria)
         found.append(
             PlannedTask(
                 key=key,
-                title=" ".join(title.split())[:MAX_TITLE],
+                title=title[:MAX_TITLE],
                 description=bounded(element.body.strip(), MAX_DESCRIPTION),
                 criteria=criteria,
                 acceptance=() if manual else gates,
@@ -251,7 +238,7 @@ def _tasks(text: str, prefix: str, problems: Problems) -> list[PlannedTask]:
                 manual=manual,
                 phase=prefix,
                 type=kind,
-                mark=_mark(element),
+                mark=element.mark,
                 line=element.line,
             )
         )
@@ -273,6 +260,9 @@ def _front(text: str) -> Mapping[str, object]:
     return {
         "depends_on": [str(one) for one in needs] if isinstance(needs, list) else [],
         "wave": _wave(front),
+        "phase": words(front, "phase"),
+        "plan": words(front, "plan"),
+        "requirements": plain(front, "requirements", []),
     }
 
 
@@ -298,5 +288,5 @@ def _following(
 
 def _around(text: str) -> str:
     """Return what a plan says to all of its tasks."""
-    parts = ((tag, _inside(text, tag)) for tag in _CONTEXT)
+    parts = ((tag, inside(text, tag)) for tag in _CONTEXT)
     return "\n\n".join(f"{tag.replace('_', ' ').capitalize()}:\n\n{said}" for tag, said in parts if said)

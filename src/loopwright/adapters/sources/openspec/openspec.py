@@ -1,18 +1,15 @@
 """The `tasks.md` of an OpenSpec change."""
 
-from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import ClassVar, Final
 
 from loopwright.adapters.sources.checklists.entries import Entry
 from loopwright.adapters.sources.checklists.headings import boxed_or_headed
 from loopwright.adapters.sources.checklists.source import ChecklistSource
 from loopwright.adapters.sources.text.markdown import Markdown
-from loopwright.adapters.sources.text.problems import Problems
-from loopwright.ports import Mark, PlannedTask
 
-_ARCHIVE: Final = "archive"
+_ARCHIVED: Final = ("changes", "archive")
 
 
 class OpenSpecSource(ChecklistSource):
@@ -31,12 +28,6 @@ class OpenSpecSource(ChecklistSource):
         """Return the tasks."""
         return boxed_or_headed(markdown)
 
-    def adjusted(self, tasks: list[PlannedTask], name: str, problems: Problems) -> list[PlannedTask]:
-        """Return the tasks of an archived change as skipped: OpenSpec archives what is finished."""
-        left = [task for task in tasks if task.mark not in (Mark.DONE, Mark.SKIPPED)]
-        if _ARCHIVE not in PurePosixPath(name).parts or not left:
-            return tasks
-        problems.warn(
-            left[0].line or 1, "", f"this change is archived, so its {len(left)} open boxes are skipped"
-        )
-        return [replace(task, mark=Mark.SKIPPED) if task in left else task for task in tasks]
+    def finished(self, place: Path) -> str:
+        """Return that a change is archived: OpenSpec archives what is finished."""
+        return "this change is archived" if _ARCHIVED in pairwise(place.absolute().parts) else ""

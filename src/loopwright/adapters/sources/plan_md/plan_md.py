@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -37,6 +37,7 @@ _NAMES: Final = ("plan.md", "tasks.md", "todo.md")
 _BOX: Final = re.compile(rb"^[ \t]{0,40}(?:[-*+]|[0-9]{1,9}[.)])[ \t]{1,8}\[[ xX~!/-]\][ \t]", re.MULTILINE)
 _LOOK: Final = 64 * 1024
 _BESIDE: Final = (SPEC, "design.md", "requirements.md", "proposal.md")
+_ARCHIVED: Final = ("conductor", "archive")
 _MOST: Final = 20
 """How many documents are named."""
 
@@ -76,6 +77,10 @@ class PlanMdSource(Source):
             tracks = tracks_file(plan) if METADATA in found else None
             found |= {TRACKS: read_file(tracks)} if tracks is not None else {}
         return found
+
+    def finished(self, place: Path) -> str:
+        """Return that a track of Conductor is archived."""
+        return "this track is archived" if _ARCHIVED in pairwise(place.absolute().parts) else ""
 
     def documents(self, place: Path) -> tuple[str, ...]:
         """Return the other documents in the folder of a track or beside a plan that is called `plan.md`."""

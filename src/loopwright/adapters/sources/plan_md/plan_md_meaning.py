@@ -16,6 +16,7 @@ from loopwright.adapters.sources.text.markdown import MARKS, Kind
 from loopwright.adapters.sources.text.meaning import without_marks
 from loopwright.adapters.sources.text.near_boxes import tell_disputed
 from loopwright.adapters.sources.text.problems import Problems, check_graph
+from loopwright.adapters.sources.text.sections import is_called_finished, is_for_people, section_at
 from loopwright.adapters.sources.text.titles import (
     OURS,
     is_manual,
@@ -137,7 +138,10 @@ class _Reader:
             acceptance=acceptance,
             scope=self._scope(inside, node),
             phase=without_checkpoint(self._found.sections[item.section].title)[0],
-            manual=bool(item.under) or self._is_disputed(item) or is_manual(title),
+            manual=bool(item.under)
+            or self._is_disputed(item)
+            or is_manual(title)
+            or self._is_for_people(item),
             section=self._section(item),
             type=_first(inside, "type").casefold() or node.text("type"),
             complexity=self._complexity(inside),
@@ -150,9 +154,13 @@ class _Reader:
 
     def _is_disputed(self, item: Item) -> bool:
         words = self._found.markdown.lines[item.at].words
-        return (
-            item.mark not in (Mark.DONE, Mark.SKIPPED) and settled_by(without_comments(words)[0]) is not None
+        return item.mark not in (Mark.DONE, Mark.SKIPPED) and (
+            settled_by(without_comments(words)[0]) is not None
+            or is_called_finished(self._found.markdown, section_at(self._found.markdown, item.at))
         )
+
+    def _is_for_people(self, item: Item) -> bool:
+        return is_for_people(self._found.markdown, section_at(self._found.markdown, item.at))
 
     def _dependencies(self, item: Item, inside: Body, node: Entry) -> None:
         """Keep what is said about who this task waits for, if anything is."""

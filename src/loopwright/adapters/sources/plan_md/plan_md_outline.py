@@ -240,7 +240,9 @@ _CALLED: Final = re.compile(
     re.IGNORECASE,
 )
 _NUMBERED: Final = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,4}){1,5}|[0-9]{1,4}(?=[.:)]))[.:)]?[ \t]")
-_CODED: Final = re.compile(r"(T[0-9]{1,5}|[A-Z][A-Z0-9]{0,15}-[0-9]{1,6})(?![\w-])")
+_CODED: Final = re.compile(
+    r"(T[0-9]{1,5}(?:\.[0-9]{1,4}){0,3}[a-z]?|[A-Z][A-Z0-9]{0,15}-[0-9]{1,6})(?![\w-])"
+)
 
 
 def _key_of(match: re.Match[str]) -> str:

@@ -6,22 +6,24 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.sources.checklists.entries import Entry, boxed
-from loopwright.adapters.sources.checklists.headings import headed
+from loopwright.adapters.sources.checklists.headings import TASK, headed, is_task_heading
 from loopwright.adapters.sources.checklists.source import ChecklistSource
 from loopwright.adapters.sources.text.markdown import Markdown, read_markdown
 from loopwright.adapters.sources.text.plan_file import content
 from loopwright.adapters.sources.text.problems import Problems, Unreadable
 from loopwright.adapters.sources.text.reading import start_of
 
-_TASK: Final = re.compile(r"\W{0,4}Task[ \t]+#?[A-Z]?[0-9]{1,4}(?:\.[0-9]{1,4}){0,3}[a-z]?\b", re.IGNORECASE)
-_HEADING: Final = re.compile(rf"^#{{2,5}}[ \t]+{_TASK.pattern}", re.MULTILINE | re.IGNORECASE)
+_HEADING: Final = re.compile(rf"^#{{2,5}}[ \t]+{TASK.pattern}", re.MULTILINE | re.IGNORECASE)
 _HEADER: Final = re.compile(
     r"superpowers:(?:executing-plans|subagent-driven-development)|REQUIRED (?:SUB-)?SKILL"
 )
-_STEP: Final = re.compile(r"\W{0,4}Step[ \t]+[0-9]{1,3}\b", re.IGNORECASE)
+_STEP: Final = re.compile(
+    r"\W{0,4}(?:(?:Step|Paso|Passo|Schritt|Étape|Шаг)[ \t]+|(?:ステップ|步骤|步驟|단계)[ \t]?)[0-9]{1,3}\b",
+    re.IGNORECASE,
+)
 _STORY: Final = re.compile(r"(?m)^#[ \t]+Story[ \t]+[0-9]", re.IGNORECASE)
 """How a BMAD story begins."""
-_OTHERS: Final = frozenset({".kiro", "conductor", "openspec", "thoughts"})
+_OTHERS: Final = frozenset({".kiro", ".planning", "conductor", "openspec", "thoughts"})
 """Folders of other forms."""
 _PLANS: Final = (("docs", "plans"), ("superpowers", "plans"))
 
@@ -54,7 +56,7 @@ class SuperpowersSource(ChecklistSource):
 
     def entries(self, markdown: Markdown) -> list[Entry]:
         """Return the headings that are tasks."""
-        return headed(markdown, lambda title: bool(_TASK.match(title)))
+        return headed(markdown, is_task_heading)
 
     def check(self, markdown: Markdown, entries: Sequence[Entry], problems: Problems) -> None:
         """Take down that there is no task, in the words of this form."""

@@ -53,7 +53,9 @@ MARKS: Final = {
 BOXES: Final = {Mark.OPEN: " ", Mark.RUNNING: "~", Mark.DONE: "x", Mark.BLOCKED: "!", Mark.SKIPPED: "-"}
 _TAB: Final = 4
 _BULLET: Final = re.compile(r"([-*+]|[0-9]{1,9}[.)])(?:[ \t]+|$)")
-_BOX: Final = re.compile(r"\[([^\[\]]?)\](\\?\*)?(?=[ \t]|$)")
+_WIDE: Final = "\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef"
+"""Letters and signs that many people write without a space before them."""
+_BOX: Final = re.compile(rf"\[([^\[\]]?)\](\\?\*)?(?=[ \t{_WIDE}]|$)")
 _ALMOST: Final = re.compile(r"\[([^\[\]]{0,3})\](?![(\[])")
 _UNCLOSED: Final = re.compile(r"\[([ xX~/!-])[ \t]*(?:(?<=[ \t])|(?=[)}]))(?![^\[\]]*\])")
 _TIGHT: Final = re.compile(r"([-*+]|[0-9]{1,9}[.)])(?=\[)")

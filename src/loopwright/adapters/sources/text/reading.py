@@ -12,7 +12,7 @@ from loopwright.adapters.sources.text.problems import Unreadable
 from loopwright.config.nearest import did_you_mean
 from loopwright.core.values.errors import BadPlan, UserError
 from loopwright.core.values.wording import to_type
-from loopwright.ports import PlannedWork, Source
+from loopwright.ports import Mark, PlannedWork, Source
 
 _LOOSE: Final = {"thoughts": 1, "plan_md": 2, "yaml": 3}
 """Formats that many files fit, from the strictest: one is meant when no format before it knows the file."""
@@ -26,8 +26,23 @@ def folder_of(place: Path) -> Path:
 def read(source: Source, place: Path) -> PlannedWork:
     """Return what a source asks for, or raise `BadPlan` with located problems."""
     work = source.parse(source.files(place), called(place))
+    if reason := source.finished(place):
+        work = _without_open(work, called(place), reason)
     documents = tuple(dict.fromkeys((*work.documents, *source.documents(place))))
     return replace(work, documents=documents, notes=(*work.notes, *source.left_out(place)))
+
+
+def _without_open(work: PlannedWork, name: str, reason: str) -> PlannedWork:
+    """Return work whose open tasks are skipped."""
+    ended = (Mark.DONE, Mark.SKIPPED)
+    left = sum(task.mark not in ended for task in work.tasks)
+    if not left:
+        return work
+    tasks = (task if task.mark in ended else replace(task, mark=Mark.SKIPPED) for task in work.tasks)
+    open_tasks = "its open task is" if left == 1 else f"its {left} open tasks are"
+    return replace(
+        work, tasks=tuple(tasks), notes=(*work.notes, f"{name}: {reason}, so {open_tasks} skipped")
+    )
 
 
 def called(place: Path) -> str:

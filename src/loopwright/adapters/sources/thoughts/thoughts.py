@@ -10,6 +10,7 @@ from loopwright.adapters.sources.spec.plan_format import MAX_DESCRIPTION, MAX_ID
 from loopwright.adapters.sources.text.markdown import Kind, Markdown, read_markdown
 from loopwright.adapters.sources.text.problems import Problems, Unreadable, refuse
 from loopwright.adapters.sources.text.reading import called, located_at, read_file
+from loopwright.adapters.sources.text.sections import is_manual_heading
 from loopwright.adapters.sources.text.titles import without_comments
 from loopwright.adapters.sources.thoughts.thoughts_criteria import measured_by
 from loopwright.adapters.sources.thoughts.thoughts_files import (
@@ -186,7 +187,9 @@ def _one_file(file: str, markdown: Markdown, name: str) -> PlannedWork:
             told = f"there is a {phase.key.partition('~')[0]} already, so this phase is called {phase.key}"
             problems.warn(phase.start + 1, "", told)
         task = _phase_task(markdown, (phase.start, phase.end), standing[phase.key], problems)
-        task = replace(task, key=phase.key, title=phase.title[:MAX_TITLE], phase=phase.title[:MAX_TITLE])
+        title = phase.title[:MAX_TITLE]
+        manual = task.manual or is_manual_heading(title)
+        task = replace(task, key=phase.key, title=title, phase=title, manual=manual)
         tasks.append(_behind(task, tasks[-1] if tasks else None))
     context = around(markdown, phases)
     if len(context) > MAX_DESCRIPTION:

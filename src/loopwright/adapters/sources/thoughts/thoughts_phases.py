@@ -179,6 +179,9 @@ def with_statuses(markdown: Markdown, items: Mapping[str, ItemProgress]) -> byte
     return markdown.joined(rows)
 
 
+_CALLED: Final = ("plan", "roadmap")
+
+
 def is_lone_plan(place: Path) -> bool:
     """Return whether a file is a phase plan by itself: in a folder of plans, or with no box that is a task.
 
@@ -188,7 +191,7 @@ def is_lone_plan(place: Path) -> bool:
     if not may_stand_alone(place):
         return False
     is_among_plans = place.absolute().parent.name == "plans"
-    if not is_among_plans and "plan" not in place.stem.casefold():
+    if not is_among_plans and not any(word in place.stem.casefold() for word in _CALLED):
         return False
     try:
         markdown = read_markdown(content(place))

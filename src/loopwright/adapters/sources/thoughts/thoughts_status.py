@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-from loopwright.adapters.sources.text.markdown import Kind, Line, Markdown
+from loopwright.adapters.sources.text.markdown import Item, Kind, Line, Markdown
 from loopwright.adapters.sources.text.titles import (
     OURS,
     SHA_LENGTH,
@@ -141,11 +141,23 @@ def said_in_tables(markdown: Markdown) -> Mapping[str, Said]:
 
 
 def said_in_lists(markdown: Markdown, phases: Sequence[tuple[int, int]]) -> Mapping[str, Said]:
-    """Return which phases have a ticked box outside of the lines of all phases, by their numbers."""
+    """Return which phases have a ticked box outside of all phases, or are in a list of what is completed."""
     inside = {at for start, end in phases for at in range(start, end)}
-    boxes = [item for item in markdown.items if item.mark is Mark.DONE and item.line not in inside]
+    outside = [item for item in markdown.items if item.line not in inside]
+    boxes = [
+        item
+        for item in outside
+        if item.mark is Mark.DONE or (item.box is None and _is_below_finished(markdown, item))
+    ]
     found = (_NAMED.match(item.words) for item in boxes)
     return {match[1].lower(): Said.TICKED for match in found if match is not None}
+
+
+def _is_below_finished(markdown: Markdown, item: Item) -> bool:
+    """Return whether the label or the heading of a list is `Completed` or the like."""
+    label = next((one for one in reversed(markdown.labels) if one.line < item.line < one.end), None)
+    title = label.title if label is not None else markdown.sections[item.section].title
+    return _FINISHED.match(title) is not None and not _HEDGE.search(title)
 
 
 def _is_complete(cell: str) -> bool:
