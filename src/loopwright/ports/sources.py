@@ -86,8 +86,6 @@ class Track:
 
     name: str
     type: str = ""
-    has_loop: bool = True
-    """Whether it keeps the steps of a loop, which begins with an evaluation of the plan."""
     stopped: str = ""
     """Why its own table of steps lets nothing run, in words; empty if it does."""
 

@@ -1,7 +1,7 @@
 """What scripted roles write into an orchestrator folder: copied into the sample repository as `tools/roles.py`.
 
 `python3 tools/roles.py STAGE` does the work of a stage's role in the current folder. `tools/scenario.json` says in
-which round something else happens first: `reject`, `fan_out`, `request`, `semantic`, `reject_update`,
+which round something else happens first: `reject`, `fan_out`, `late`, `request`, `semantic`, `reject_update`,
 `never_update`.
 """
 
@@ -83,7 +83,10 @@ def plan() -> None:
     chosen, name = lineage(), current()
     nothing = {"depends_on_round_ids": [], "merge_after_item_ids": [], "parallel_group": None}
     folder = f"orchestrator/rounds/{name}"
-    workers = [worker(folder, name, one) for one in ("left", "right")] if wanted("fan_out") else []
+    needed = ["left"] if wanted("late") else ["left", "right"]
+    workers = (
+        [worker(folder, name, one, one in needed) for one in ("left", "right")] if wanted("fan_out") else []
+    )
     record = {
         "schema_version": "round-plan-record-v1",
         **chosen,
@@ -92,8 +95,8 @@ def plan() -> None:
         "workers": workers,
         "integration": {
             "summary": "Put both halves together",
-            "depends_on_worker_ids": ["left", "right"],
-            "verification_commands": ["test -s left/half", "test -s right/half"],
+            "depends_on_worker_ids": needed,
+            "verification_commands": [f"test -s {one}/half" for one in needed],
             "integration_notes_path": f"{folder}/implementation-notes.md",
         }
         if workers
@@ -110,7 +113,7 @@ def plan() -> None:
     write("round-plan-record.json", record)
 
 
-def worker(folder: str, name: str, worker_id: str) -> dict:
+def worker(folder: str, name: str, worker_id: str, blocks: bool) -> dict:
     place = f"{folder}/workers/{worker_id}"
     write(f"workers/{worker_id}/assignment.md", f"Write {worker_id}/half.\n")
     return {
@@ -123,7 +126,7 @@ def worker(folder: str, name: str, worker_id: str) -> dict:
         "worktree_path": f"orchestrator/worktrees/{name}-{worker_id}",
         "write_scope": [worker_id],
         "depends_on_worker_ids": [],
-        "blocks_integration": True,
+        "blocks_integration": blocks,
         "verification_commands": [f"test -s {worker_id}/half"],
     }
 

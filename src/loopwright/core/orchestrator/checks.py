@@ -11,7 +11,6 @@ from loopwright.core.orchestrator.records import (
     ReviewRecord,
     RoundPlan,
     Selection,
-    Worker,
 )
 from loopwright.core.policy.graph import scopes_overlap
 
@@ -131,12 +130,9 @@ def fan_out_problems(plan: RoundPlan) -> tuple[str, ...]:
             if one.blocks_integration and one.worker_id not in plan.integration.depends_on_worker_ids
         ]
         found += [f"{file}: integration does not depend on {one}, which blocks it" for one in missing]
+        unknown = [one for one in plan.integration.depends_on_worker_ids if one not in ids]
+        found += [f"{file}: integration depends on {one!r}, which is not a worker" for one in unknown]
     return tuple(found)
-
-
-def blocking(plan: RoundPlan) -> tuple[Worker, ...]:
-    """Return the workers that must be complete before the integration."""
-    return tuple(one for one in plan.workers if one.blocks_integration)
 
 
 def review_problems(review: ReviewRecord, selection: Selection, view: RoadmapView) -> tuple[str, ...]:

@@ -81,11 +81,6 @@ def worktree(name: str) -> str:
     return f"{WORKTREES}/{name}"
 
 
-def place_of(path: str, worktree_path: str | None) -> str:
-    """Return where an artefact is: in the worktree while its round is live, then in the parent checkout."""
-    return f"{worktree_path}/{path}" if worktree_path is not None else path
-
-
 def owner_of(path: str) -> RoundRole:
     """Return who writes a path; everything outside the folder belongs to the implementer."""
     parts = path.split("/")

@@ -230,6 +230,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "nothing_running": "Nothing is running in the plan.",
         "nothing_to_do": "The source has no open work.",
         "nothing_to_roll_back": "Nothing landed after this point.",
+        "orchestrator_current": "The orchestrator folder lacks nothing of the present contract.",
         "orchestrator_exists": "The repository has an orchestrator folder that is not finished.",
         "orchestrator_misplaced": "The orchestrator folder is not at the top of the repository.",
         "orchestrator_template": "The orchestrator folder is the template of a scaffold.",

@@ -137,8 +137,7 @@ def _read_folder(
 def _round(
     root: Path, round_id: str, live: LiveRound | None, state: ControlState, cards: list[PlanCard]
 ) -> RoundView:
-    place = root / live.worktree_path if live else root
-    plane = ControlPlane(root=place)
+    plane = ControlPlane(root=root).at(live.worktree_path if live else None)
     retry = state.retry_of(round_id)
     selection = _record(plane, Selection, manifest.round_file("selection_record", round_id))
     review = _record(plane, ReviewRecord, manifest.round_file("review_record", round_id))
@@ -152,7 +151,7 @@ def _round(
         reason=retry.reason if retry else "",
         summary=selection.summary if selection else "",
         decision=review.decision if review else "",
-        records=_files(place, round_id),
+        records=_files(plane.root, round_id),
         plans=tuple(one for one in cards if one.title.startswith(f"{round_id}: ")),
     )
 

@@ -16,6 +16,7 @@ from loopwright.core.orchestrator.checks import Milestone, RoadmapView
 from loopwright.core.orchestrator.records import ControlState, read_record, read_state
 from loopwright.core.values.errors import BadPlan
 from loopwright.core.values.shapes import Misshapen
+from loopwright.core.values.wording import to_type
 from loopwright.ports import Files
 
 R = TypeVar("R")
@@ -35,6 +36,10 @@ class ControlPlane:
     def folder(self) -> Path:
         """The folder itself."""
         return self.root / manifest.FOLDER
+
+    def at(self, worktree_path: str | None) -> "ControlPlane":
+        """Return the folder that has the files of a round: its worktree while it is live, then this checkout."""
+        return self if worktree_path is None else ControlPlane(root=self.root / worktree_path)
 
     def state(self) -> ControlState:
         """Return `state.json`; raise `BadPlan` if it cannot be read, because then nothing can be recorded in it."""
@@ -85,14 +90,14 @@ class ControlPlane:
     def check_contract(self, state: ControlState) -> None:
         """Raise `ControlError` if files of the contract are missing, with all of them at once.
 
-        Files of a role are not invented here, so a folder of an older contract is migrated first.
+        A folder of an older contract lacks several. It is migrated first, by a command of the user.
         """
         needed = (*manifest.SERIAL, f"{state.roadmap_dir.rstrip('/')}/roadmap-view.json")
         missing = [path for path in needed if not (self.root / path).is_file()]
-        if len(missing) > 1:
+        if missing:
             raise ControlError(
-                f"{', '.join(missing)} are missing, which contract {state.contract_version} has; "
-                "migrate the folder, or restore them"
+                f"{', '.join(missing)}: missing, and part of the contract {state.contract_version}; restore what was "
+                f"deleted, or let `{to_type('scaffold', 'orchestrator', migrate=True)}` add what an older folder lacks"
             )
         for path in manifest.SERIAL:
             self.text(path)

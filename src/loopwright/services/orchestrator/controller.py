@@ -10,6 +10,7 @@ from loopwright.core.values.errors import BadPlan, GitFailed, IllegalTransition,
 from loopwright.core.values.round_states import ControllerStage, RoundStage
 from loopwright.services.orchestrator import state_edits as edits
 from loopwright.services.orchestrator.control_plane import ControlError, view_of
+from loopwright.services.orchestrator.controller_files import ControllerFiles
 from loopwright.services.orchestrator.delegation import Assignment, Begun, Desk
 from loopwright.services.orchestrator.finalization import finalize, passes
 from loopwright.services.orchestrator.observing import Observed
@@ -43,15 +44,30 @@ class Controller:
     async def run(self) -> Ended:
         """Act until nothing is left that the controller may do."""
         while True:
+            ended, state = await self._next()
+            if state is not None:
+                await record_changes(self.desk, state)
+            if ended is not None:
+                return ended
+
+    async def _next(self) -> tuple[Ended | None, ControlState | None]:
+        """Take one action; return how that ended the controller, and the state after it unless that is invalid."""
+        try:
             try:
                 ended = await self._pass()
             except Interrupted as paused:
                 ended = self._interrupted(str(paused))
-            except (ControlError, IllegalTransition, BadPlan, Refused, GitFailed) as wrong:
-                ended = self._blocked(str(wrong))
-            await record_changes(self.desk, self.desk.plane.state())
-            if ended is not None:
-                return ended
+            return ended, self.desk.plane.state()
+        except BadPlan as corrupt:
+            return blocked_by(self.desk.writer, corrupt, tuple(self._merged)), self._valid_state()
+        except (ControlError, IllegalTransition, Refused, GitFailed) as wrong:
+            return self._blocked(str(wrong)), self.desk.plane.state()
+
+    def _valid_state(self) -> ControlState | None:
+        try:
+            return self.desk.plane.state()
+        except BadPlan:
+            return None  # which is what the controller just recorded
 
     async def _pass(self) -> Ended | None:
         now = await self._read()
@@ -215,6 +231,14 @@ class Controller:
         if failed:
             return self._blocked("; ".join(failed))
         return Ended(ending=Ending.INTERRUPTED, plan_id=plan_id, merged=tuple(self._merged))
+
+
+def blocked_by(writer: ControllerFiles, corrupt: BadPlan, merged: tuple[str, ...] = ()) -> Ended:
+    """Record a state that is not valid in that state, and end; raise if it is not even a JSON object."""
+    why = "; ".join(corrupt.problems)
+    if not writer.record_error(why):
+        raise corrupt
+    return Ended(ending=Ending.BLOCKED, reason=why, merged=merged)
 
 
 def _waiting(now: Now) -> set[str]:

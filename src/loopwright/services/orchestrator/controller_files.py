@@ -11,10 +11,12 @@ from loopwright.adapters.machine.files import write_atomically
 from loopwright.adapters.sources.orchestrator.roadmap_bundle import read_bundle
 from loopwright.adapters.sources.orchestrator.roadmap_closeout import Pointer, StatusChange, close_out
 from loopwright.adapters.sources.text.json_edits import JsonEdits
+from loopwright.adapters.sources.text.problems import Unreadable
 from loopwright.core.orchestrator.manifest import FOLDER, STATE, owner_of, round_file
 from loopwright.core.orchestrator.records import RoadmapCloseout, read_state
 from loopwright.core.values.round_states import RoundRole
 from loopwright.ports import Failpoint, Files, no_failpoint
+from loopwright.services.orchestrator.state_edits import controller_error
 
 
 class RoleOwned(ValueError):
@@ -37,9 +39,25 @@ class ControllerFiles:
         after = edits.bytes()
         read_state(JsonEdits(after).document.plain())
         if after != before:
-            self.failpoint("round.write.before")
-            write_atomically(path, after.decode("utf-8"))
-            self.failpoint("round.write.after")
+            self._save(path, after)
+
+    def record_error(self, why: str) -> bool:
+        """Record what stops the controller, also in a state that is not valid; return whether that is possible."""
+        path = self.root / STATE
+        try:
+            edits = JsonEdits(path.read_bytes())
+        except (OSError, Unreadable):
+            return False
+        if not isinstance(edits.document.value, dict):
+            return False
+        controller_error(why)(edits)
+        self._save(path, edits.bytes())
+        return True
+
+    def _save(self, path: Path, content: bytes) -> None:
+        self.failpoint("round.write.before")
+        write_atomically(path, content.decode("utf-8"))
+        self.failpoint("round.write.after")
 
     def write(self, root: Path, path: str, text: str) -> None:
         """Write a file of the controller below a root."""

@@ -80,7 +80,9 @@ class Assignment:
     revision: str = ""
     """The folder of a new roadmap revision that the planner may write."""
     slices: tuple[PlannedTask, ...] = ()
-    """Further tasks before this one, which integrates them; empty without a fan-out."""
+    """Further tasks beside this one, which integrates them; empty without a fan-out."""
+    needs: tuple[str, ...] = ()
+    """The slices that have to be complete before this stage begins."""
 
     @property
     def source(self) -> str:
@@ -235,7 +237,7 @@ def _work(asked: Assignment, text: str, tip: str) -> PlannedWork:
         title=f"{asked.subject_id}: {asked.stage} by the {asked.role}"[:200],
         description=text,
         acceptance=(*asked.acceptance, record_check(*asked.check)),
-        depends_on=tuple(one.key for one in asked.slices),
+        depends_on=asked.needs,
     )
     identity = f"{asked.source} {tip} {asked.attempt} {asked.check} {text}"
     return PlannedWork(

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from loopwright.core.orchestrator.checks import blocking, fan_out_problems
+from loopwright.core.orchestrator.checks import fan_out_problems
 from loopwright.core.orchestrator.manifest import round_folder, worker_file
 from loopwright.core.orchestrator.records import RoundPlan, Worker
 from loopwright.core.values.policy import GateCommand
 from loopwright.ports import PlannedTask
-from loopwright.services.orchestrator.control_plane import ControlError, ControlPlane
+from loopwright.services.orchestrator.control_plane import ControlError
 from loopwright.services.orchestrator.delegation import Assignment, brief, record_check
 from loopwright.services.orchestrator.record_check import FILE
 from loopwright.services.orchestrator.round_work import Now, RoundWork
@@ -24,10 +24,11 @@ async def assignment(work: RoundWork, now: Now, round_id: str) -> Assignment:
     integration = plan.integration
     assert integration is not None, "a fan-out without an integration is a problem"
     slices = [await _slice(work, asked, plan, worker) for worker in plan.workers]
-    needed = tuple(one.worker_id for one in blocking(plan))
+    needed = integration.depends_on_worker_ids
     return replace(
         asked,
         slices=tuple(slices),
+        needs=needed,
         acceptance=_commands(integration.verification_commands, "integration"),
         told={
             **asked.told,
@@ -40,7 +41,7 @@ async def _slice(work: RoundWork, asked: Assignment, plan: RoundPlan, worker: Wo
     round_id, name = plan.round_id, worker.worker_id
     handoff = worker_file("handoff", round_id, name)
     files = (worker_file("worker_notes", round_id, name), handoff)
-    plane = ControlPlane(root=work.desk.plane.root / asked.worktree_path)
+    plane = work.desk.plane.at(asked.worktree_path)
     told: Mapping[str, str] = {
         "request": plane.text(worker_file("assignment", round_id, name)),
     }

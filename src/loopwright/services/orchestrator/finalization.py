@@ -38,7 +38,7 @@ async def finalize(desk: Desk, state: ControlState, live: LiveRound) -> bool:
     base = await desk.branches.tip(state.base_branch)
     if await _is_archived(desk, base, live):
         return await _merged(desk, state, live)
-    tree = desk.plane.root / live.worktree_path
+    tree = desk.plane.at(live.worktree_path).root
     tip = await desk.branches.keep(live.worktree_path, f"Keep what the worktree of {live.round_id} holds")
     seen = observe(tree, RoundStage.FINALIZE, live.round_id, state, view_of(desk.plane.bundle()))
     if seen.problems or seen.review is None or seen.selection is None or seen.review.decision != "approved":
@@ -97,9 +97,9 @@ async def _is_archived(desk: Desk, base: str, live: LiveRound) -> bool:
     """Return whether the base branch has the round: a kill between the merge and the state update causes that."""
     path = round_file("review_record", live.round_id)
     archived = await desk.repository.file_at(base, path)
-    if archived is None or not (desk.plane.root / live.worktree_path / path).is_file():
+    if archived is None or not (desk.plane.at(live.worktree_path).root / path).is_file():
         return archived is not None
-    return archived == (desk.plane.root / live.worktree_path / path).read_text(encoding="utf-8")
+    return archived == (desk.plane.at(live.worktree_path).root / path).read_text(encoding="utf-8")
 
 
 async def _merged_before(desk: Desk, base: str) -> tuple[Sequence[str], Sequence[str]]:
@@ -145,7 +145,7 @@ async def bundle_files(desk: Desk, sha: str) -> Files | None:
 
 async def _close(desk: Desk, live: LiveRound, review: ReviewRecord, base: str, *, refreshed: bool) -> str:
     """Apply the approved edits in the round's worktree and write the closeout, unless that is done; return the tip."""
-    tree = desk.plane.root / live.worktree_path
+    tree = desk.plane.at(live.worktree_path).root
     plane, path = ControlPlane(root=tree), round_file("closeout_record", live.round_id)
     proof = plane.sha256(round_file("review_record", live.round_id))
     closeout = review.roadmap_closeout

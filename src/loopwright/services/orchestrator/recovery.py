@@ -108,7 +108,7 @@ def _recover_controller(work: RoundWork, state: ControlState) -> None:
 async def _unblock(work: RoundWork, state: ControlState, view: RoadmapView, live: LiveRound) -> None:
     """Return a blocked round to the stage that its files prove, or to its plan if the review found no other way."""
     desk, round_id = work.desk, live.round_id
-    tree = desk.plane.root / live.worktree_path
+    tree = desk.plane.at(live.worktree_path).root
     seen = observe(tree, RoundStage.REVIEW, round_id, state, view)
     review = seen.review
     reason = live.resume_error or "the round was blocked"
@@ -150,7 +150,7 @@ async def not_observable(work: RoundWork, asked: Assignment, why: str) -> None:
     if await _is_investigated(work, state, live) or await _investigation_plan(work, state, live) is not None:
         return
     found = observe(
-        desk.plane.root / live.worktree_path, live.stage, live.round_id, state, view_of(desk.plane.bundle())
+        desk.plane.at(live.worktree_path).root, live.stage, live.round_id, state, view_of(desk.plane.bundle())
     )
     with ExitStack() as held:
         # The process that drives the stage drives this plan too.

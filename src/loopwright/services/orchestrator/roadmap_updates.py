@@ -29,7 +29,7 @@ from loopwright.core.values.round_states import (
 )
 from loopwright.core.values.states import step
 from loopwright.services.orchestrator import state_edits as edits
-from loopwright.services.orchestrator.control_plane import ControlError, ControlPlane
+from loopwright.services.orchestrator.control_plane import ControlError
 from loopwright.services.orchestrator.delegation import Assignment, begin, end, has_result
 from loopwright.services.orchestrator.finalization import move_base, new_update, passes, squashed
 from loopwright.services.orchestrator.record_check import FILE, UPDATE_CHECK
@@ -77,8 +77,8 @@ async def _requested(work: RoundWork, state: ControlState, round_id: str) -> Non
     await desk.branches.open(
         update.branch, update.worktree_path, at=await desk.branches.tip(state.base_branch)
     )
-    root = desk.plane.root
-    desk.writer.preserve_request(root / live.worktree_path, root / update.worktree_path, round_id)
+    was, now = (desk.plane.at(one.worktree_path).root for one in (live, update))
+    desk.writer.preserve_request(was, now, round_id)
     await desk.branches.keep(update.worktree_path, f"Keep the request of {round_id}")
     desk.tell(f"{round_id}: the planner asks for another roadmap")
     desk.writer.edit_state(
@@ -99,7 +99,7 @@ def _moved(update: RoadmapUpdate, status: UpdateStatus, **more: Any) -> RoadmapU
 
 async def _author(work: RoundWork, state: ControlState, update: RoadmapUpdate) -> None:
     folder = _folder(state, update)
-    plane = ControlPlane(root=work.desk.plane.root / update.worktree_path)
+    plane = work.desk.plane.at(update.worktree_path)
     request = round_file("roadmap_update_request", update.source_round_id)
     told = {}
     if plane.has(request):
@@ -122,7 +122,7 @@ async def _review(work: RoundWork, state: ControlState, update: RoadmapUpdate) -
     asked = _assignment(state, update, "update-review", files, (*check, update.review_artifact), {})
     if not await _delegated(work, state, asked, update):
         return
-    plane = ControlPlane(root=work.desk.plane.root / update.worktree_path)
+    plane = work.desk.plane.at(update.worktree_path)
     found = _DECISION.search(plane.text(update.review_artifact))
     if found is None:
         why = f"{update.review_artifact} has no decision that is exactly APPROVED or REJECTED: reason"

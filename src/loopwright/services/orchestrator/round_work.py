@@ -12,7 +12,7 @@ from loopwright.core.orchestrator.manifest import round_file
 from loopwright.core.orchestrator.records import ControlState, LiveRound
 from loopwright.core.values.round_states import ROUND_OWNERS, RoundStage
 from loopwright.services.orchestrator import state_edits as edits
-from loopwright.services.orchestrator.control_plane import ControlPlane, view_of
+from loopwright.services.orchestrator.control_plane import view_of
 from loopwright.services.orchestrator.delegation import (
     Assignment,
     Delegated,
@@ -61,7 +61,7 @@ class RoundWork:
         self, state: ControlState, view: RoadmapView, live: LiveRound
     ) -> tuple[Observed, RoundSeen]:
         desk = self.desk
-        found = observe(desk.plane.root / live.worktree_path, live.stage, live.round_id, state, view)
+        found = observe(desk.plane.at(live.worktree_path).root, live.stage, live.round_id, state, view)
         if not desk.branches.is_open(live.worktree_path):
             return found, RoundSeen(has_worktree=False)
         tip = await desk.branches.tip(live.branch)
@@ -132,7 +132,7 @@ class RoundWork:
             files.append(
                 f"choose another milestone than {', '.join(sorted(taken))}: other rounds work on them"
             )
-        plane = ControlPlane(root=desk.plane.root / live.worktree_path)
+        plane = desk.plane.at(live.worktree_path)
         review = observe(plane.root, RoundStage.REVIEW, round_id, state, now.view).review
         if retry is not None and review is not None and review.decision == "rejected":
             told["changes"] = "\n".join(f"- {one}" for one in review.required_changes)

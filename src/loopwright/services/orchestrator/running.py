@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from loopwright.adapters.git.branches.round_branches import RoundBranches
 from loopwright.adapters.machine.host import new_id
@@ -17,7 +18,7 @@ from loopwright.services.driving.driver import Drive
 from loopwright.services.homes.context import actor, glance_at, needed_place, settings_for
 from loopwright.services.homes.session import opened
 from loopwright.services.orchestrator.control_plane import ControlPlane
-from loopwright.services.orchestrator.controller import Controller, Ended
+from loopwright.services.orchestrator.controller import Controller, Ended, blocked_by
 from loopwright.services.orchestrator.controller_files import ControllerFiles
 from loopwright.services.orchestrator.controller_lock import controlling
 from loopwright.services.orchestrator.delegation import Desk
@@ -65,7 +66,10 @@ async def run_rounds(
             hint=f"move it to {place.root / manifest.FOLDER}",
         )
     plane = ControlPlane(root=place.root)
-    state = plane.state()
+    try:
+        state = plane.state()
+    except BadPlan as corrupt:
+        return await _corrupt(place.root, corrupt)
     with glance_at(place.root) as glance:
         start = await glance.base()
         found = await project_settings(glance, start.sha, place, request.settings_file)
@@ -117,6 +121,13 @@ async def run_rounds(
             if begun is not None:
                 await begun()
             return RoundsEnded(ended=await Controller(desk).run(), is_gated=bool(settings.gates))
+
+
+async def _corrupt(root: Path, corrupt: BadPlan) -> RoundsEnded:
+    """Record in a state that is not valid what is wrong with it."""
+    with glance_at(root) as repository:
+        async with controlling(RoundBranches(repository.git, root)):
+            return RoundsEnded(ended=blocked_by(ControllerFiles(root=root), corrupt), is_gated=False)
 
 
 def _work(plane: ControlPlane) -> PlannedWork | None:

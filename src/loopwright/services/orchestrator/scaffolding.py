@@ -1,7 +1,7 @@
 """Write a valid orchestrator folder for a goal: shared files from templates, and the first roadmap from answers."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -82,14 +82,19 @@ def _written(asked: Alignment, root: Path, branch: str) -> Scaffolded:
     roadmap = f"{today}-{taken:02d}-{name_of(asked.goal)}"
     made = _roadmap(asked, roadmap)
     if known is None:
-        made |= _shared()
+        made |= shared_files()
     made[manifest.STATE] = _state(roadmap, branch, known)
+    made = write_files(root, made)
+    plane.bundle()  # the written files are valid, or this raises
+    return Scaffolded(roadmap_id=roadmap, files=tuple(sorted(made)), base_branch=branch)
+
+
+def write_files(root: Path, made: Mapping[str, str]) -> dict[str, str]:
+    """Write the files of a folder, and let git ignore the worktrees of its rounds; return what was written."""
     for path, text in made.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         write_atomically(root / path, text)
-    made |= _ignored(root)
-    plane.bundle()  # the written files are valid, or this raises
-    return Scaffolded(roadmap_id=roadmap, files=tuple(sorted(made)), base_branch=branch)
+    return {**made, **_ignored(root)}
 
 
 def _finished(plane: ControlPlane) -> dict[str, Any]:
@@ -140,7 +145,7 @@ def _template(name: str) -> str:
     return files(__package__).joinpath("scaffold", name).read_text(encoding="utf-8")
 
 
-def _shared() -> dict[str, str]:
+def shared_files() -> dict[str, str]:
     """Return the files that every roadmap shares."""
     plain = (
         "artifact-manifest.md",

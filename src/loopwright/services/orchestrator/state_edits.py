@@ -81,7 +81,8 @@ def controller_error(error: str | None) -> Change:
     """Record what stops the controller, or clear it."""
 
     def change(edits: JsonEdits) -> None:
-        errors = dict(plain(edits.document, "resume_errors", {}) or {})
+        known = plain(edits.document, "resume_errors", {})
+        errors = dict(known) if isinstance(known, dict) else {}
         errors.pop("controller", None)
         edits.put(edits.document, "resume_errors", errors | ({"controller": error} if error else {}))
 

@@ -36,7 +36,7 @@ def wanted(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
     """Return why an agent has to evaluate a plan before it runs; a plan whose own report approves it needs none."""
     if work.evaluated == "passed":
         return ()
-    if work.track is not None and not work.evaluated and (work.track.has_loop or is_configured(settings)):
+    if work.track is not None and not work.evaluated:
         return ("a track is evaluated before it runs",)
     return reasons(settings.values.evaluator.mode, work.tasks)
 
@@ -113,20 +113,9 @@ async def evaluated(
 UNEVALUATED: Final = "it has no evaluation: a track is evaluated before it runs, and no agent is set to do it"
 
 
-def unevaluated_notes(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
-    """Return a note about a track that runs although nothing evaluated its plan."""
-    track = work.track
-    if track is None or track.has_loop or work.evaluated or is_configured(settings):
-        return ()
-    return (
-        "this track keeps no loop and has no evaluation: evaluator.agent names an agent that evaluates it",
-    )
-
-
 def is_left_unevaluated(settings: Settings, work: PlannedWork) -> bool:
-    """Return whether a track keeps a loop and has no evaluation, and no agent would make one."""
-    track = work.track
-    return track is not None and track.has_loop and not work.evaluated and not is_configured(settings)
+    """Return whether a track has no evaluation, and no agent would make one."""
+    return work.track is not None and not work.evaluated and not is_configured(settings)
 
 
 def _unevaluated(name: str) -> Refused:

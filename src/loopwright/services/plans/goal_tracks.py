@@ -101,7 +101,7 @@ def refusal_written(source: Path, work: PlannedWork, *, is_new: bool = True) -> 
     except Objected as refusal:
         said = refusal.evaluation
         unseen = any(one.check == "unevaluated" for one in said.findings)
-        if work.track is None or not work.track.has_loop or said.reported or work.evaluated or unseen:
+        if work.track is None or said.reported or work.evaluated or unseen:
             raise
         file = (source if source.is_dir() else source.parent) / METADATA
         content = file.read_bytes()

@@ -45,12 +45,7 @@ from loopwright.services.homes.clones import check_clone, fetched
 from loopwright.services.homes.context import Place, actor, glance_at, here, needed_place, settings_for
 from loopwright.services.homes.loop_sources import known_path, table_of, unused_loops
 from loopwright.services.homes.session import Session, opened
-from loopwright.services.plans.evaluator import (
-    check_evaluator,
-    evaluated,
-    execution_evaluation,
-    unevaluated_notes,
-)
+from loopwright.services.plans.evaluator import check_evaluator, evaluated, execution_evaluation
 from loopwright.services.plans.goal_tracks import refusal_written
 from loopwright.services.plans.plan_context import seen_around, with_base
 from loopwright.services.preflight.checks import (
@@ -336,7 +331,6 @@ async def _checked(request: RunRequest, tell: Tell) -> _Checked:
         *about_documents,
         *grouped(work.notes),
         *(one.text for one in evaluation.findings),
-        *unevaluated_notes(settings, work),
     )
     for note in notes:
         tell(Importance.NOTE, note)

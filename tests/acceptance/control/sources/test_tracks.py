@@ -242,20 +242,18 @@ def test_what_programs_object_to_in_a_plan_is_a_failed_evaluation_in_its_metadat
     assert shop.rows(Run) == [], "no agent is asked about it"
 
 
-def test_a_track_that_keeps_no_loop_runs_without_an_evaluation_also_the_second_time(shop: Workshop) -> None:
+@pytest.mark.capability("C020")
+def test_a_track_that_keeps_no_loop_yet_is_evaluated_before_it_runs(shop: Workshop) -> None:
     track = lay(shop, told=json.dumps({"track_id": "greeter", "type": "feature", "status": "new"}))
-    shop.play({"1.1": [makes("bonjour")], "1.2": [makes("salut")], "1.3": [makes("price")]})
-    said = shop("run", str(track), timeout=100)
-    assert (said.code, "has no evaluation" in " ".join(said.out.split())) == (0, True), said.out
-    shop.git("merge", "-q", shop.row(Plan).branch)
-    assert "loop_state" in json.loads((track / "metadata.json").read_text()), "Loopwright keeps the steps"
-
-    plan = track / "plan.md"
-    plan.write_text(plan.read_text() + "- [ ] Task 1.4: Say adieu\n  - Acceptance: `test -s adieu`\n")
-    shop.git("commit", "-qam", "one more")
-    shop.play({"1.4": [makes("adieu")]})
-    said = shop("run", str(track), timeout=100)
+    shop.play({**LOOP, "1.3": [makes("price")], "evaluate-execution": [[{"qa": []}]]})
+    stopped = shop("run", str(track), "--json", timeout=100)
+    assert (stopped.code, stopped.document["error"]["code"]) == (2, "track_unevaluated")
+    assert shop.git("status", "--porcelain") == ""
+    shop.program.env["LOOPWRIGHT_EVALUATOR__AGENT"] = "scripted"
+    said = shop("run", str(track), timeout=150)
     assert said.code == 0, said.out + said.err
+    assert shop.started_keys() == ["evaluate", "1.1", "1.2", "1.3", "evaluate-execution"]
+    assert state(shop, shop.rows(Plan)[-1])["loop_state"]["current_step"] == "COMPLETE"
 
 
 @pytest.mark.capability("C020")

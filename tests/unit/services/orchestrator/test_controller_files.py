@@ -174,3 +174,52 @@ def test_the_check_of_a_stage_names_what_is_missing(
     assert "expected a path that ends with" in said
     (tmp_path / STATE).write_text("{")
     assert main(["review", *ids]) == 1
+
+
+@pytest.mark.capability("C067")
+def test_the_files_of_a_round_are_in_its_worktree_while_it_is_live_and_then_in_the_checkout(
+    tmp_path: Path,
+) -> None:
+    plane, path = ControlPlane(root=tmp_path), round_file("plan", "round-001")
+    for root in (tmp_path / ROUND.worktree_path, tmp_path):
+        (root / path).parent.mkdir(parents=True)
+        (root / path).write_text(f"in {root.name}\n")
+    assert plane.at(ROUND.worktree_path).text(path) == "in round-001\n"
+    assert plane.at(None).text(path) == f"in {tmp_path.name}\n"
+
+
+@pytest.mark.capability("C067")
+def test_no_module_but_the_resolver_joins_the_path_of_a_worktree() -> None:
+    package = Path(orchestrator.__file__).parent
+    for path in (*package.glob("*.py"), package.parent / "dashboard/rounds.py"):
+        joined = [
+            node
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.BinOp) and "worktree_path" in ast.unparse(node.right)
+        ]
+        assert not joined or path.name == "control_plane.py", path
+
+
+@pytest.mark.capability("C057")
+@pytest.mark.capability("C059")
+@each_case(
+    ("text", "errors"),
+    [
+        ("{}", {"controller": "no base_branch"}),
+        ('{"resume_errors": {"theirs": 1}}', {"theirs": 1, "controller": "no base_branch"}),
+        ('{"resume_errors": "planner failed"}', {"controller": "no base_branch"}),
+        ("[]", None),
+        ("{", None),
+    ],
+)
+def test_an_error_is_recorded_in_a_state_that_is_not_valid_if_it_is_an_object(
+    tmp_path: Path, text: str, errors: dict[str, Any] | None
+) -> None:
+    files = folder(tmp_path)
+    place = tmp_path / STATE
+    place.write_text(text)
+    assert files.record_error("no base_branch") is (errors is not None)
+    if errors is None:
+        assert place.read_text() == text
+    else:
+        assert json.loads(place.read_text())["resume_errors"] == errors

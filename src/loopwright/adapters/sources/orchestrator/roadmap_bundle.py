@@ -1,5 +1,6 @@
 """The active roadmap bundle of an orchestrator folder: found through state.json, checked, and only then believed."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -238,13 +239,19 @@ def _unique(found: list[Located], key: str, place: str, problems: Problems) -> d
     return known
 
 
+_NUMBER: Final = r"(?:\d+\.\s+)?"
+_HEADING: Final = re.compile(rf"{_NUMBER}\[({'|'.join((*STATUSES, 'completed'))})\]\s*{_NUMBER}(.*)")
+
+
 def heading(title: str) -> tuple[str, str]:
-    """Return the status and the title of a milestone's heading, `[done] 3. Name`; no status is an empty one."""
-    for status in STATUSES:
-        if title.startswith(f"[{status}]"):
-            number, dot, rest = title.removeprefix(f"[{status}]").strip().partition(". ")
-            return status, rest.strip() if dot and number.isdigit() else f"{number}{dot}{rest}".strip()
-    return "", title
+    """Return the status and the title of a milestone's heading, `[done] 3. Name`; no status is an empty one.
+
+    Older folders write `3. [completed] Name`.
+    """
+    found = _HEADING.fullmatch(title)
+    if found is None:
+        return "", title
+    return "done" if found[1] == "completed" else found[1], found[2].strip()
 
 
 def _check_prose(view: Located, roadmap: Roadmap, problems: Problems) -> dict[str, Block]:

@@ -1,4 +1,7 @@
-"""A roadmap.md as lines: its sections, its milestones with their fields, and the candidate directions in them."""
+"""A roadmap.md as lines: its sections, its milestones with their fields, and the candidate directions in them.
+
+Older folders write fields without a dash, and directions as items of a list instead of below headings.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,6 +18,8 @@ DIRECTION_FIELDS: Final = (
     "Extraction notes",
 )  # fmt: skip
 _NAMES: Final = {name.lower(): name for name in (*MILESTONE_FIELDS, *DIRECTION_FIELDS)}
+_IDS: Final = ("Milestone id", "Direction id")
+"""Fields of one line: the next line is another field or text."""
 
 
 @dataclass(slots=True)
@@ -27,6 +32,8 @@ class Block:
     blocks: "list[Block]" = field(default_factory=list)
     end: int = 0
     """The line after its last."""
+    is_item: bool = False
+    """Whether it is an item of a list, so that its first field is on its own line."""
 
     def said(self, name: str) -> str:
         """Return a field's words; an id in backticks without them."""
@@ -82,10 +89,33 @@ def read_roadmap(text: str) -> Roadmap:
             holder.blocks.append(Block(number, words))
     _close(found, section, len(found.lines) + 1)
     for milestone in found.milestones:
+        if not milestone.blocks:
+            milestone.blocks = _listed_directions(found, milestone)
         _read_fields(found, milestone, milestone.blocks[0].line if milestone.blocks else milestone.end)
         for block in milestone.blocks:
             _read_fields(found, block, block.end)
     return found
+
+
+def _listed_directions(found: Roadmap, milestone: Block) -> list[Block]:
+    """Return the directions that are items of a list instead of headings."""
+    starts = [
+        number
+        for number in range(milestone.line + 1, milestone.end)
+        if _field(found.lines[number - 1], dashed=True) == "Direction id"
+    ]
+    return [
+        Block(number, found.lines[number - 1].strip(), end=end, is_item=True)
+        for number, end in zip(starts, [*starts[1:], milestone.end], strict=False)
+    ]
+
+
+def _field(line: str, *, dashed: bool) -> str:
+    """Return the name of the field that begins on a line, with or without a dash; empty if none does."""
+    if line.startswith("- ") is not dashed:
+        return ""
+    start, colon, _ = line.strip().removeprefix("- ").partition(":")
+    return _NAMES.get(start.strip().lower(), "") if colon else ""
 
 
 def _close(found: Roadmap, section: str, number: int) -> None:
@@ -117,14 +147,19 @@ def _headings(lines: list[str]) -> Iterator[tuple[int, int, str]]:
 def _read_fields(found: Roadmap, block: Block, end: int) -> None:
     gathered: dict[str, tuple[int, list[str]]] = {}
     parts: list[str] | None = None
-    for number in range(block.line + 1, end):
+    below = range(block.line + 1, end)
+    dashed = not block.is_item and any(_field(found.lines[one - 1], dashed=True) in _IDS for one in below)
+    if block.is_item:
+        gathered["Direction id"] = (block.line, [block.title.partition(":")[2].strip()])
+    for number in below:
         line = found.lines[number - 1]
-        start, colon, rest = line.removeprefix("- ").partition(":")
-        name = _NAMES.get(start.strip().lower()) if line.startswith("- ") and colon else None
-        if name is not None and name not in gathered:
-            parts = [rest.strip()]
+        name = _field(line, dashed=dashed)
+        if name and name not in gathered:
+            parts = [line.partition(":")[2].strip()]
             gathered[name] = (number, parts)
-        elif parts is not None and line.startswith((" ", "\t")) and line.strip():
+            if name in _IDS:
+                parts = None
+        elif parts is not None and line.strip() and line.startswith((" ", "\t") if dashed else ""):
             parts.append(line.strip())
         else:
             parts = None

@@ -225,9 +225,7 @@ def _with_metadata(
         names = quoted(", ".join(ahead), 200)[1:-1]
         notes.append(f"{METADATA} says that these were done, the plan does not, and the plan counts: {names}")
     ours = "passed" if metadata.evaluated_sha256 and metadata.evaluated_sha256 == work.sha256 else ""
-    track = Track(
-        name=metadata.track, type=metadata.type, has_loop=metadata.has_loop, stopped=metadata.stopped
-    )
+    track = Track(name=metadata.track, type=metadata.type, stopped=metadata.stopped)
     work = replace(work, evaluated=metadata.verdict or _verdict(found) or ours, track=track)
     if metadata.last_task:
         work, lost = _resumed(work, found, metadata.last_task)

@@ -59,8 +59,6 @@ class Metadata:
     verdict: str
     """`passed` or `failed` where an evaluation of the plan is recorded."""
     versioned: bool
-    has_loop: bool
-    """Whether the track keeps the steps of a loop; one that keeps none needs no evaluation to run."""
     done: Mapping[str, str]
     """Commits by the name of the task that they were made for."""
     evaluated_sha256: str = ""
@@ -104,7 +102,6 @@ def read_metadata(content: bytes, problems: Problems) -> Metadata | None:
         track=str(plain.get("track_id") or ""),
         verdict=verdict_in(f"{evaluated.get('verdict') or ''} {evaluated.get('status') or ''}"),
         versioned="version" in plain,
-        has_loop=_has_loop(plain),
         evaluated_sha256=_own_verdict(_table(checkpoints, PLANNED)),
         type=str(plain.get("type") or ""),
         stopped=_stopped(plain),
@@ -126,14 +123,6 @@ def _limit_in(document: Located, problems: Problems) -> int | None:
     if held.value > MOST_FIX_CYCLES:
         problems.warn(held.line, "max_fix_cycles", f"{held.value} is too many: {MOST_FIX_CYCLES} are tried")
     return min(held.value, MOST_FIX_CYCLES)
-
-
-def _has_loop(plain: Mapping[str, Any]) -> bool:
-    """Return whether the track keeps a loop, other than the steps that we wrote into one that keeps none."""
-    checkpoints = _table(_table(plain, "loop_state"), "checkpoints")
-    ours = _is_ours(checkpoints, PLANNED) and _is_ours(checkpoints, EXECUTE)
-    begun = ours and _table(checkpoints, PLANNED).get("status") == "NOT_STARTED"
-    return ("version" in plain or "loop_state" in plain) and not begun
 
 
 def _own_verdict(checkpoint: Mapping[str, Any]) -> str:

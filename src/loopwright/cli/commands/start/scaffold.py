@@ -10,7 +10,8 @@ from rich.markup import escape
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.values.errors import Refused
 from loopwright.core.values.wording import to_type
-from loopwright.services.orchestrator.scaffolding import Alignment, scaffold
+from loopwright.services.orchestrator.migration import migrate as migrated
+from loopwright.services.orchestrator.scaffolding import Alignment, Scaffolded, scaffold
 
 app = App(
     name="scaffold",
@@ -21,32 +22,45 @@ app = App(
 
 @app.command
 def orchestrator(
-    goal: str,
+    goal: str | None = None,
     /,
     *,
     milestone: tuple[str, ...] = (),
     out_of_scope: tuple[str, ...] = (),
     check: tuple[str, ...] = (),
+    migrate: bool = False,
     yes: Annotated[bool, Parameter(alias="-y")] = False,
     json: bool = False,
 ) -> int:
     """Write an orchestrator folder for a goal, or the next roadmap of one that is finished.
 
+    With --migrate, add what a folder of an older contract lacks.
+
     Parameters
     ----------
     goal
-        What the roadmap is for, in words.
+        What the roadmap is for, in words. --migrate needs none.
     milestone
         A milestone; repeat it for more, in their order (default: one milestone that is the goal).
     out_of_scope
         What the rounds must not do; repeat it for more.
     check
         A command that every round has to pass; repeat it for more (default: the gates of the project).
+    migrate
+        Add the files that the contract has and this folder lacks, and change none that it has.
     yes
         Ask nothing, and write what the flags say.
     json
         Print the result as JSON, and nothing else.
     """
+    if migrate:
+        return _written(asyncio.run(migrated()), json=json)
+    if goal is None:
+        raise Refused(
+            "a roadmap is for a goal, and there is none",
+            code="goal_missing",
+            hint=f"name it: `{to_type('scaffold', 'orchestrator', 'GOAL')}`",
+        )
     asked = Alignment(goal=goal, milestones=milestone, out_of_scope=out_of_scope, checks=check)
     if not yes:
         if json or not sys.stdin.isatty():
@@ -56,7 +70,10 @@ def orchestrator(
                 hint=f"`{to_type('scaffold', 'orchestrator', goal, yes=True)}` asks nothing; --milestone names one",
             )
         asked = _aligned(asked)
-    made = asyncio.run(scaffold(asked))
+    return _written(asyncio.run(scaffold(asked)), json=json)
+
+
+def _written(made: Scaffolded, *, json: bool) -> int:
     if json:
         print_json({"roadmap_id": made.roadmap_id, "base_branch": made.base_branch, "files": made.files})
         return 0
