@@ -15,6 +15,7 @@ from mcp import Client, StdioServerParameters
 
 PLANS = 4
 _PATIENCE_S = 600
+WHY = "The example drives every loop to its receipt."
 
 
 class Tools:
@@ -36,15 +37,15 @@ class Tools:
 
 async def _drive(tools: Tools, number: int, loop: str) -> str:
     """Bring one loop to its end and return what its receipt says."""
-    await tools("start", loop=loop)
+    await tools("start", loop=loop, reason=WHY)
     if number == PLANS:
         while "plan_id" not in await tools("progress", loop=loop):
             await asyncio.sleep(0.5)
-        await tools("pause", loop=loop)
-        await tools("start", loop=loop)
+        await tools("pause", loop=loop, reason=WHY)
+        await tools("start", loop=loop, reason=WHY)
     now = await tools("wait", loop=loop, timeout=_PATIENCE_S)
     for question in now.get("questions", ()):
-        await tools("answer", question=question["id"], text="retry")
+        await tools("answer", question=question["id"], text="retry", reason=WHY)
     now = await tools("wait", loop=loop, until="ended", timeout=_PATIENCE_S)
     assert now["reached"], now
     return str((await tools("receipt", loop=loop))["outcome"])
@@ -58,7 +59,8 @@ async def main(command: str) -> None:
         loops: list[tuple[int, str]] = []
         for project in (await tools("list", what="projects"))["projects"]:
             for number in range(1, PLANS + 1):
-                wanted = {"project": project["id"], "template": "sample", "values": {"number": str(number)}}
+                wanted = {"project": project["id"], "template": "sample", "reason": WHY}
+                wanted["values"] = {"number": str(number)}
                 loops.append((number, (await tools("create", **wanted))["id"]))
         outcomes = await asyncio.gather(*(_drive(tools, number, loop) for number, loop in loops))
     print(f"{len(outcomes)} receipts: {', '.join(sorted(set(outcomes)))}")

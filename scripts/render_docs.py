@@ -67,6 +67,7 @@ ABOUT: Mapping[str, str] = {
     "discovery": "A discovery is work that an agent found outside its task. You decide about it.",
     "envelope": "An envelope is the quota of one account of an agent.",
     "healing": "A healing step is one thing that `auto_heal` tries for a task that failed for good.",
+    "action": "An action is a change of loops by an agent with its tools, with the reason.",
     "hold": "A hold is files or a named lock that a loop of a project has or waits for.",
     "lesson": "A lesson is something that agents are told as long as that measurably helps.",
     "review": "A review is an independent check of one change before it lands.",
@@ -87,6 +88,7 @@ NOTES: Mapping[str, Mapping[tuple[str, str], str]] = {
     },
     "discovery": {("DISMISSED", "ACCEPTED"): "you changed your mind"},
     "hold": {("WAITING", "REFUSED"): "loops waited for each other, or you released it"},
+    "action": {("DONE", "UNDONE"): "you, or an agent, took it back"},
     "envelope": {
         ("CLOSED", "OPEN"): "one trial attempt reached the service, or you reopened it",
     },

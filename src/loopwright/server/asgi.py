@@ -17,6 +17,7 @@ from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.values.errors import LoopwrightError
 from loopwright.server import problems
 from loopwright.server.api import (
+    actions,
     attention,
     discoveries,
     events,
@@ -68,6 +69,7 @@ _PARTS = (
     results,
     runs,
     questions,
+    actions,
     events,
     inspection,
     figures,

@@ -21,7 +21,10 @@ from loopwright.services.daemon.links import daemon_address
 from loopwright.testing.model_server import ModelServer, Reply, Scenario, ToolCall
 
 PLUGIN = Path(__file__).parents[3] / "plugins" / "claude-code"
-LOOKS, CHANGES = {"list", "progress", "receipt", "wait"}, {"create", "start", "pause", "answer"}
+LOOKS, CHANGES = (
+    {"list", "progress", "receipt", "wait"},
+    {*("create", "plan", "start", "pause", "prioritise", "split", "answer", "undo")},
+)
 TEMPLATE = """\
 description: Write one file
 parameters:
@@ -81,9 +84,10 @@ async def test_an_agent_drives_a_loop_to_its_receipt_with_tools_alone(served: Se
         assert template["name"] == "write-file"
         assert "project_missing" in await tools.said("list", what="templates")
         wanted = {"project": project, "template": "write-file", "values": {"file": "first"}}
+        wanted["reason"] = "It is asked for."
         loop = (await tools("create", **wanted, name="first " * 30))["id"]
         assert "no_plan" in await tools.said("receipt", loop=loop)
-        await tools("start", loop=loop)
+        await tools("start", loop=loop, reason="r")
         # Its only attempt fails, which is a question.
         seen = await tools("wait", loop=loop, timeout=150)
         assert (seen["reached"], seen["tasks"][0]["status"]) == (True, "ERROR")
@@ -91,18 +95,18 @@ async def test_an_agent_drives_a_loop_to_its_receipt_with_tools_alone(served: Se
         assert early["reached"] is False, "a loop with a question has not ended"
         (question,) = (await tools("list", what="questions"))["questions"]
         assert question["id"] == seen["questions"][0]["id"]
-        await tools("answer", question=question["id"], text="retry")
+        await tools("answer", question=question["id"], text="retry", reason="r")
         eventually(lambda: served.get(f"/api/loops/{loop}")["current_tasks"] == ["first"], timeout=150)
-        assert (await tools("pause", loop=loop))["status"] == "paused"
+        assert (await tools("pause", loop=loop, reason="r"))["status"] == "paused"
         assert (await tools("wait", loop=loop, timeout=0))["reached"], "a paused loop is at rest"
-        assert (await tools("start", loop=loop))["status"] == "running"
+        assert (await tools("start", loop=loop, reason="r"))["status"] == "running"
         gate.let_go()
         ended = await tools("wait", loop=loop, until="ended", timeout=150)
         assert (ended["reached"], ended["status"]) == (True, "completed")
         receipt = await tools("receipt", loop=loop)
         assert (receipt["outcome"], receipt["tasks"][0]["outcome"]) == ("verified", "verified")
-        assert "loop_not_found" in await tools.said("start", loop="loop_0")
-        assert "pattern" in await tools.said("start", loop="../tokens")
+        assert "loop_not_found" in await tools.said("start", loop="loop_0", reason="r")
+        assert "pattern" in await tools.said("start", loop="../tokens", reason="r")
     # A token that only reads can look, and the daemon refuses the rest.
     token = served.post("/api/tokens", {"name": "reader", "projects": [project]}).json()["token"]
     file = served.place / "reader.token"
@@ -138,7 +142,7 @@ def test_the_real_claude_creates_a_loop_with_the_plugin(served: Served) -> None:
     project = served.row(Project).id
     served.serve()
     served.ask("PUT", f"/api/projects/{project}/templates/write-file", json={"text": TEMPLATE})
-    wanted = {"project": project, "template": "write-file", "values": {"file": "first"}}
+    wanted = {"project": project, "template": "write-file", "values": {"file": "first"}, "reason": "r"}
     create = ToolCall(name="create", namespace="mcp__plugin_loopwright_loopwright", input=wanted)
     programs = served.place / "programs"
     programs.mkdir()

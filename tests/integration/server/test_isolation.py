@@ -11,6 +11,7 @@ from tests.contracts.store import rows
 from tests.integration.server.api import Api
 
 from loopwright.core.replies.discoveries import Discovery
+from loopwright.core.rows.action_rows import Action
 from loopwright.core.rows.hold_rows import Hold
 from loopwright.core.rows.lesson_rows import Lesson
 from loopwright.core.rows.model import Role, Run
@@ -18,7 +19,7 @@ from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.rows.webhook_rows import Webhook
 from loopwright.core.values.access import Scope
 from loopwright.core.values.ids import Kind, make
-from loopwright.core.values.states import HoldState, LessonState, RunState
+from loopwright.core.values.states import ActionState, HoldState, LessonState, RunState
 from loopwright.server.asgi import describe
 
 DOCUMENT = describe().openapi()
@@ -89,6 +90,16 @@ class Foreign:
             state=HoldState.HELD,
             created_at=rows.AT,
         )
+        action = Action(
+            id=make(Kind.ACTION, uuid4()),
+            project_id=project.id,
+            kind="pause",
+            loop_id=loop.id,
+            reason="secret",
+            actor="secret",
+            state=ActionState.DONE,
+            created_at=rows.AT,
+        )
         packet = make(Kind.PACKET, uuid4())
         (place / ".loopwright" / "inspection-packets" / f"{packet}.json").write_text(
             f'{{"packet_id": "{packet}"}}'
@@ -96,7 +107,7 @@ class Foreign:
         (place / ".loopwright" / "inspection-packets" / f"{packet}.md").write_text("secret packet")
 
         def insert(tx: Any) -> None:
-            for row in (run, question, found, hook, lesson, hold):
+            for row in (run, question, found, hook, lesson, hold, action):
                 tx.insert(row)
 
         api.write(insert)
@@ -118,6 +129,7 @@ class Foreign:
             "webhook_id": hook.id,
             "lesson_id": lesson.id,
             "hold_id": hold.id,
+            "action_id": action.id,
         }
         self.secrets = {one for name, one in self.ids.items() if name not in ("task", "name")} | {
             "secret",

@@ -18,7 +18,7 @@ async def _call(api: Api, token: str, name: str, /, **arguments: Any) -> str:
         httpx2.AsyncClient(headers=headers, timeout=60) as http,
         Client(streamable_http_client(f"{api.url}/mcp", http_client=http)) as client,
     ):
-        assert len((await client.list_tools()).tools) == 8
+        assert len((await client.list_tools()).tools) == 12
         result = await client.call_tool(name, arguments)
     return "".join(block.text for block in result.content if block.type == "text")
 
@@ -29,7 +29,7 @@ async def test_tools_over_http_use_the_token_of_the_request(api: Api) -> None:
     for used, wanted in ((token, {mine.id}), (api.token, {mine.id, other.id})):
         listed = json.loads(await _call(api, used, "list", what="projects"))["projects"]
         assert {one["id"] for one in listed} == wanted
-    said = await _call(api, token, "create", project=mine.id, template="any")
+    said = await _call(api, token, "create", project=mine.id, template="any", reason="r")
     assert "scope_missing" in said
 
 

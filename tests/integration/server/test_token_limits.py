@@ -15,13 +15,14 @@ from tests.integration.server.operations import OPERATIONS
 
 from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.rows.access_rows import Token
+from loopwright.core.rows.action_rows import Action
 from loopwright.core.rows.hold_rows import Hold
 from loopwright.core.rows.model import Loop, Plan, Role, Run
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.access import Bounds, Scope
 from loopwright.core.values.environments import PlanEnvironment
 from loopwright.core.values.ids import Kind
-from loopwright.core.values.states import HoldState, LoopState, PlanState, RunState
+from loopwright.core.values.states import ActionState, HoldState, LoopState, PlanState, RunState
 from loopwright.engine.money.charges import charge
 from loopwright.services.access import tokens
 
@@ -32,6 +33,13 @@ SPENDING: Mapping[str, Mapping[str, Any]] = {
     "PATCH /api/plans/{plan_id}": {"title": "another"},
     "PATCH /api/plans/{plan_id}/budget": {"maxCost": 5},
     "PATCH /api/plans/{plan_id}/tasks/{task}": {"agent": "scripted"},
+    "POST /api/actions": {
+        "kind": "answer",
+        "reason": "r",
+        "question_id": "{question_id}",
+        "text": "yes",
+    },
+    "POST /api/actions/{action_id}/undo": {},
     "POST /api/discoveries/{discovery_id}/accept": {"way": "current"},
     "POST /api/locks/{hold_id}/release": {},
     "POST /api/loops/{loop_id}/resume": {},
@@ -158,8 +166,20 @@ class Home:
             created_at=rows.AT,
         )
 
+        action = Action(
+            id=rows.new_id(Kind.ACTION),
+            project_id=self.project.id,
+            kind="pause",
+            loop_id=self.loop.id,
+            reason="r",
+            actor="agent",
+            state=ActionState.DONE,
+            about={"was": "RUNNING"},
+            created_at=rows.AT,
+        )
+
         def insert(tx: Any) -> None:
-            for row in (attempt, run, question, found, hold):
+            for row in (attempt, run, question, found, hold, action):
                 tx.insert(row)
             tx.update(Loop, self.loop.id, state=LoopState.PAUSED, source_kind="yaml")
 
@@ -173,6 +193,7 @@ class Home:
             "question_id": question.id,
             "discovery_id": found.id,
             "hold_id": hold.id,
+            "action_id": action.id,
         }
 
     def token(self, name: str, **limits: Any) -> str:
@@ -186,7 +207,8 @@ class Home:
     def code(self, token: str, operation: str, body: Mapping[str, Any], **headers: str) -> str | None:
         """Return the code with which something is refused."""
         one = next(one for one in OPERATIONS if str(one) == operation)
-        body = json.loads(json.dumps(dict(body)).replace("{project_id}", self.project.id))
+        text = json.dumps(dict(body)).replace("{project_id}", self.project.id)
+        body = json.loads(text.replace("{question_id}", self.names["question_id"]))
         with self.api.client(token) as client:
             reply = client.request(one.method, one.fill(self.names), json=body, headers=headers)
         code: str | None = reply.json().get("code") if reply.is_error else None
@@ -222,6 +244,24 @@ def test_a_limited_token_lets_no_work_continue_that_it_did_not_create(
     token = home.token("agent", **limits)
     found = {name: home.code(token, name, body) for name, body in SPENDING.items()}
     assert found == dict.fromkeys(SPENDING, "work_of_another_token")
+
+
+def test_a_limited_token_that_steers_lets_other_work_continue_but_spends_no_more(home: Home) -> None:
+    token = home.token("manager", limit=DOLLAR, steers=True)
+    answer = "POST /api/questions/{question_id}/answer"
+    # No worker runs here, so what is allowed waits for one: the request is in the queue.
+    with home.api.client(token) as client:
+        made = client.post("/api/tokens", json={"name": "child", "scope": "admin", "steers": True}).json()
+    assert made["steers"] is True
+    plain = home.token("plain", limit=DOLLAR)
+    with home.api.client(plain) as client:
+        wider = client.post("/api/tokens", json={"name": "wider", "scope": "admin", "steers": True}).json()
+    assert wider["steers"] is False, "a token makes no stronger one"
+    assert home.code(plain, answer, SPENDING[answer]) == "work_of_another_token"
+    assert home.code(token, answer, SPENDING[answer]) is None
+    home.spend(token, DOLLAR)
+    start = "POST /api/loops/{loop_id}/start"
+    assert home.code(token, start, SPENDING[start]) == "token_limit_reached"
 
 
 def test_nothing_is_created_once_the_limit_is_used_up(home: Home) -> None:
@@ -325,7 +365,10 @@ def test_tools_over_http_count_as_the_run_that_uses_them(home: Home) -> None:
         "jsonrpc": "2.0",
         "id": 1,
         "method": "tools/call",
-        "params": {"name": "create", "arguments": {"project": home.project.id, "template": "any"}},
+        "params": {
+            "name": "create",
+            "arguments": {"project": home.project.id, "template": "any", "reason": "r"},
+        },
     }
     accept = {"Accept": "application/json, text/event-stream"}
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from loopwright.core.replies import discoveries
 from loopwright.core.rows import (
     access_rows,
+    action_rows,
     alert_rows,
     healing_rows,
     hold_rows,
@@ -42,6 +43,7 @@ REVISIONS: Final = (
     "0017",
     "0018",
     "0019",
+    "0020",
 )
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
 
@@ -170,6 +172,11 @@ STORED: Final[Mapping[type[Any], Stored]] = MappingProxyType(
             table="holds",
             owners=("project_id", "loop_id", "plan_id"),
             indexes=(("plan_id",),),
+        ),
+        action_rows.Action: Stored(
+            table="actions",
+            owners=("project_id",),
+            indexes=(("project_id", "created_at", "id"), ("created_at", "id")),
         ),
         access_rows.KeptReply: Stored(table="kept_replies", indexes=(("created_at",),)),
         webhook_rows.Webhook: Stored(table="webhooks"),

@@ -5,6 +5,25 @@ CREATE TABLE acknowledgements (
     created_at VARCHAR(27) NOT NULL,
     CONSTRAINT pk_acknowledgements PRIMARY KEY (id)
 );
+CREATE TABLE actions (
+    id TEXT NOT NULL,
+    project_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    loop_id TEXT,
+    plan_id TEXT,
+    task_id TEXT,
+    reason TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    run_id TEXT,
+    state TEXT NOT NULL,
+    about TEXT NOT NULL,
+    result TEXT NOT NULL,
+    created_at VARCHAR(27) NOT NULL,
+    undone_at VARCHAR(27),
+    undone_by TEXT NOT NULL,
+    CONSTRAINT pk_actions PRIMARY KEY (id),
+    CONSTRAINT fk_actions_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
+);
 CREATE TABLE attempt_failures (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -541,6 +560,7 @@ CREATE TABLE tokens (
     limit_micros BIGINT,
     nesting BIGINT,
     maker_id TEXT,
+    steers BOOLEAN NOT NULL,
     CONSTRAINT pk_tokens PRIMARY KEY (id)
 );
 CREATE TABLE troubles (
@@ -615,6 +635,8 @@ CREATE TABLE workers (
     project_id TEXT,
     CONSTRAINT pk_workers PRIMARY KEY (id)
 );
+CREATE INDEX ix_actions_created_at_id ON actions (created_at, id);
+CREATE INDEX ix_actions_project_id_created_at_id ON actions (project_id, created_at, id);
 CREATE INDEX ix_attempt_failures_project_id_signature ON attempt_failures (project_id, signature);
 CREATE INDEX ix_attempt_failures_signature ON attempt_failures (signature);
 CREATE INDEX ix_attempt_failures_task_id ON attempt_failures (task_id);

@@ -106,6 +106,7 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "rollback": (f"{_DECIDE}.reject:rollback", "Take landed work back out of the plan branch."),
         "reviewed": (f"{_DECIDE}.handover:reviewed", "Confirm that you have looked at landed work."),
         "discovered": (f"{_DECIDE}.discovered:app", "List extra work that agents found, or decide on it."),
+        "actions": (f"{_DECIDE}.actions:app", "List what agents did to loops with their tools, or undo it."),
         "locks": (f"{_DECIDE}.locks:app", "List files and locks that loops hold, take or release one."),
         "lessons": (
             f"{_DECIDE}.lessons:app",

@@ -104,9 +104,7 @@ def _is_possible(step: HealStep, plan: Plan, task: Task) -> bool:
         case HealStep.INVESTIGATE:
             return plan.policy.heal.investigator is not None
         case HealStep.SPLIT:
-            # Its parts are checked by the plan's gates, and the task itself by its own commands too.
-            checked = bool(plan.gates) and bool(task.acceptance)
-            return checked and task.origin != SPLIT_ORIGIN and task.type != QA
+            return may_split(plan, task)
         case HealStep.OTHER_AGENT:
             return bool(fallback.after(task, plan.policy))
         case HealStep.STRONGER:
@@ -114,6 +112,12 @@ def _is_possible(step: HealStep, plan: Plan, task: Task) -> bool:
             return stronger is not None and stronger != fallback.entry(*fallback.meant(task, plan.policy))
         case _:
             return True
+
+
+def may_split(plan: Plan, task: Task) -> bool:
+    """Return whether a task may become smaller ones: gates check the parts, and its own commands the whole."""
+    checked = bool(plan.gates) and bool(task.acceptance)
+    return checked and task.origin != SPLIT_ORIGIN and task.type != QA and not task.manual
 
 
 def may_bypass(plan: Plan, task: Task, needed: Collection[Task], done: Collection[HealStep]) -> bool:

@@ -24,6 +24,8 @@ class Token:
     """How many levels of nested loops may be created with it."""
     maker_id: str | None = None
     """The limited token that created it, which is charged for its spending too."""
+    steers: bool = False
+    """Whether it may also continue work of its projects that was not created with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,6 +89,10 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
             _HIGH, "Loops waited for each other; the newest request was refused, and the payload says why."
         ),
         "hold_released": EventType(_NORMAL, "You took files or a lock from a loop."),
+        "action_taken": EventType(
+            _NORMAL, "An agent changed something with its tools; the payload says what and why."
+        ),
+        "action_undone": EventType(_NORMAL, "What an agent did with its tools was undone."),
         "plan_rebased": EventType(
             _NORMAL, "The plan starts from what the plans made that it waited for, not from its first base."
         ),
@@ -210,6 +214,10 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         ),
         "task_split": EventType(
             _HIGH, "The task was split: smaller tasks come first, and then it is checked as a whole."
+        ),
+        "parts_added": EventType(_NORMAL, "Smaller tasks were put before a task, on request."),
+        "split_undone": EventType(
+            _NORMAL, "The open parts of a split task were taken out of the plan again."
         ),
         "dependency_bypassed": EventType(
             _HIGH,

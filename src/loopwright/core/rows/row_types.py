@@ -4,6 +4,7 @@ from typing import Final, get_args
 
 from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.rows.access_rows import Charge, KeptReply, Token
+from loopwright.core.rows.action_rows import Action
 from loopwright.core.rows.alert_rows import Acknowledgement
 from loopwright.core.rows.healing_rows import AttemptFailure, Healing
 from loopwright.core.rows.hold_rows import Hold
@@ -58,6 +59,7 @@ Row = (
     | Lesson
     | LessonUse
     | Hold
+    | Action
 )
 ROW_TYPES: Final = get_args(Row)
 """The type of every row: each has its own table, with its fields as columns."""

@@ -27,6 +27,8 @@ class Bounds:
     """The token that the work is charged to."""
     depth: int | None = None
     """How many levels of nested loops may still be created; None for any number."""
+    steers: bool = False
+    """Whether it may also continue work that was not created with the token."""
     run_id: str | None = None
     """The run that uses the token, if any."""
 

@@ -10,6 +10,7 @@ from loopwright.core.values.errors import BadId
 class Kind(StrEnum):
     """The prefix of each kind of id."""
 
+    ACTION = "act"
     PROJECT = "proj"
     LOOP = "loop"
     PLAN = "plan"

@@ -110,6 +110,15 @@ class HoldState(StrEnum):
     REFUSED = "REFUSED"
 
 
+class ActionState(StrEnum):
+    """What became of an agent's action."""
+
+    BEGUN = "BEGUN"
+    DONE = "DONE"
+    REFUSED = "REFUSED"
+    UNDONE = "UNDONE"
+
+
 class HealingState(StrEnum):
     """The result of a step that was tried for a task that failed for good."""
 
@@ -295,6 +304,16 @@ HOLD: Final[Table[HoldState]] = _table(
     }
 )
 
+ACTION: Final[Table[ActionState]] = _table(
+    {
+        # An action whose end was never recorded stays BEGUN: a daemon that ends leaves what it did to the user.
+        ActionState.BEGUN: {ActionState.DONE, ActionState.REFUSED},
+        ActionState.DONE: {ActionState.UNDONE},
+        ActionState.REFUSED: set(),
+        ActionState.UNDONE: set(),
+    }
+)
+
 LESSON: Final[Table[LessonState]] = _table(
     {
         # The user approves it; from then on its measurement decides, or the user.
@@ -337,6 +356,7 @@ MACHINES: Final[Mapping[str, Mapping[StrEnum, frozenset[StrEnum]]]] = MappingPro
         "review": REVIEW,  # type: ignore[dict-item]
         "healing": HEALING,  # type: ignore[dict-item]
         "hold": HOLD,  # type: ignore[dict-item]
+        "action": ACTION,  # type: ignore[dict-item]
         "lesson": LESSON,  # type: ignore[dict-item]
         "finish": FINISH,  # type: ignore[dict-item]
         "controller": CONTROLLER,  # type: ignore[dict-item]

@@ -5,21 +5,19 @@ The answer is a claim. It chooses the next step and agents get it as data; it ne
 
 from typing import Any
 
-from loopwright.core.healing.steps import SPLIT_ORIGIN, after_parts, told_by
-from loopwright.core.policy.order import is_met
+from loopwright.core.healing.steps import after_parts, told_by
 from loopwright.core.replies.answers import Unreadable
 from loopwright.core.replies.investigations import Investigation, read_investigation
 from loopwright.core.rows.model import Attempt, Plan, Task
 from loopwright.core.values.healing import HealStep
 from loopwright.core.values.states import AttemptState, TaskState
-from loopwright.engine.rows.added_tasks import add_task
+from loopwright.engine.rows.added_tasks import add_parts
 from loopwright.engine.rows.attempts import diagnosis_of
 from loopwright.engine.rows.failing import give_up, next_healing
 from loopwright.engine.rows.legs import Rows
 from loopwright.engine.rows.moves import cancel_attempt, move_attempt, move_task, need
 from loopwright.engine.rows.queue import new_attempt
-from loopwright.engine.rows.source_marks import marks_of
-from loopwright.ports import AgentResult, Ids, PlannedTask, Tx
+from loopwright.ports import AgentResult, Ids, Tx
 
 
 def answer_of(rows: Rows, result: AgentResult) -> Investigation | Unreadable:
@@ -54,29 +52,7 @@ def consulted(tx: Tx, ids: Ids, rows: Rows, answer: Investigation, *, fence: int
 
 def _split(tx: Tx, ids: Ids, plan: Plan, task: Task, ended: Attempt, answer: Investigation) -> None:
     """Add the parts as tasks, in order, and the task itself after them."""
-    tasks = tx.find(Task, plan_id=plan.id)
-    taken = {*marks_of(tx, plan.id), *(one.key for one in tasks)}
-    position = max((one.position for one in tasks), default=-1) + 1
-    parts: list[Task] = []
-    for n, part in enumerate(answer.parts):
-        names = (f"{task.key}-part-{n + 1 + more}" for more in range(len(taken) + 1))
-        key = next(name for name in names if name not in taken)
-        taken.add(key)
-        item = PlannedTask(
-            key=key, title=part.title, description=part.description, scope=task.scope, priority=task.priority
-        )
-        parts.append(add_task(tx, ids, plan, item, position=position + n, origin=SPLIT_ORIGIN))
-    for n, row in enumerate(parts):
-        before, after = parts[max(0, n - 1) : n], parts[n + 1 : n + 2]
-        tx.update(
-            Task,
-            row.id,
-            depends_on=tuple(one.id for one in before),
-            unmet=len(before),
-            dependents=(*(one.id for one in after), task.id),
-        )
-    needs = (*task.depends_on, *(one.id for one in parts))
-    rows = {one.id: one for one in tx.find(Task, plan_id=plan.id)}
+    parts, changes = add_parts(tx, ids, plan, task, [(one.title, one.description) for one in answer.parts])
     keys = [one.key for one in parts]
     following = new_attempt(
         tx, ids, plan, task, n=ended.n + 1, evidence=ended.evidence, advice=after_parts(keys)
@@ -88,6 +64,5 @@ def _split(tx: Tx, ids: Ids, plan: Plan, task: Task, ended: Attempt, answer: Inv
         "task_split",
         about={"parts": keys, "n": following.n},
         attempt_id=following.id,
-        depends_on=needs,
-        unmet=sum(not is_met(rows[one]) for one in needs),
+        **changes,
     )

@@ -134,6 +134,8 @@ def check_spending(tx: Tx, bounds: Bounds | None, subjects: Iterable[str]) -> No
     if bounds is None:
         return
     check_creation(tx, bounds)
+    if bounds.steers:
+        return
     charged = [one.token_id for one in tx.find(Charge, subject_id=list(subjects))]
     if not any(bounds.token_id == one.id for token in charged for one in chain_of(tx, token)):
         raise NotAllowed(

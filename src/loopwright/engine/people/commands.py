@@ -41,7 +41,7 @@ from loopwright.core.values.states import (
 )
 from loopwright.core.values.wording import to_type
 from loopwright.engine.money import pauses, quotas, spending
-from loopwright.engine.people import discoveries, handover, locks, steering, verifying
+from loopwright.engine.people import discoveries, handover, locks, splitting, steering, verifying
 from loopwright.engine.people.manual_steps import take_answer
 from loopwright.engine.people.retries import evidence_of, refuse_superseded, reopen_plan, starts_over
 from loopwright.engine.rows import finishes, questions
@@ -541,6 +541,8 @@ VERBS: Final[Mapping[str, Apply]] = {
     "retry": _retry,
     "reset": lambda tx, ids, command: steering.reset(tx, ids, command, _retry),
     "inject": steering.inject,
+    "split": lambda tx, ids, command: splitting.split(tx, ids, command, _retry),
+    "unsplit": lambda tx, _, command: splitting.unsplit(tx, command, _cancel_task),
     "set_priority": steering.set_priority,
     "set_agent": steering.set_agent,
     "reverify": lambda tx, _, command: verifying.reverify(tx, command, _cancel_task),

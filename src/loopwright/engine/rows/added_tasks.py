@@ -3,15 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
+from loopwright.core.healing.steps import SPLIT_ORIGIN
 from loopwright.core.plans.evaluating import Finding
 from loopwright.core.policy.complexity import complexity_of
+from loopwright.core.policy.order import is_met
 from loopwright.core.rows.model import Plan, Task
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.states import PlanState, TaskState
 from loopwright.engine.rows.moves import move_task, need
 from loopwright.engine.rows.plan_states_text import held_because
 from loopwright.engine.rows.queue import new_attempt
+from loopwright.engine.rows.source_marks import marks_of
 from loopwright.ports import Ids, Mark, PlannedTask, Tx
 
 
@@ -60,6 +64,36 @@ def add_task(
         return move_task(tx, task, TaskState.QUEUED, "task_queued")
     attempt = new_attempt(tx, ids, plan, task, n=1)
     return move_task(tx, task, TaskState.QUEUED, "task_queued", attempt_id=attempt.id)
+
+
+def add_parts(
+    tx: Tx, ids: Ids, plan: Plan, task: Task, parts: Sequence[tuple[str, str]]
+) -> tuple[list[Task], dict[str, Any]]:
+    """Add smaller tasks, each a title and a description, before a task; return them, and what changes on the task."""
+    tasks = tx.find(Task, plan_id=plan.id)
+    taken = {*marks_of(tx, plan.id), *(one.key for one in tasks)}
+    position = max((one.position for one in tasks), default=-1) + 1
+    made: list[Task] = []
+    for n, (title, description) in enumerate(parts):
+        names = (f"{task.key}-part-{n + 1 + more}" for more in range(len(taken) + 1))
+        key = next(name for name in names if name not in taken)
+        taken.add(key)
+        item = PlannedTask(
+            key=key, title=title, description=description, scope=task.scope, priority=task.priority
+        )
+        made.append(add_task(tx, ids, plan, item, position=position + n, origin=SPLIT_ORIGIN))
+    for n, row in enumerate(made):
+        before, after = made[max(0, n - 1) : n], made[n + 1 : n + 2]
+        tx.update(
+            Task,
+            row.id,
+            depends_on=tuple(one.id for one in before),
+            unmet=len(before),
+            dependents=(*(one.id for one in after), task.id),
+        )
+    needs = (*task.depends_on, *(one.id for one in made))
+    rows = {one.id: one for one in tx.find(Task, plan_id=plan.id)}
+    return made, {"depends_on": needs, "unmet": sum(not is_met(rows[one]) for one in needs)}
 
 
 FIRST = -1

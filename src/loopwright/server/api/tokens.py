@@ -30,6 +30,9 @@ class TokenDocument(BaseModel):
     nesting: int | None = Field(
         default=None, description="How many levels of loops may be created with it from inside each other."
     )
+    steers: bool = Field(
+        default=False, description="Whether it may also continue work that was not created with it."
+    )
     created_at: datetime
     revoked_at: datetime | None = None
 
@@ -49,6 +52,8 @@ class NewToken(SnakeRequest):
         le=100,
         description="How many levels of loops may be created from inside each other.",
     )
+
+    steers: bool = Field(default=False, description="Let it also continue work that was not created with it.")
 
 
 class MadeToken(TokenDocument):
@@ -83,6 +88,7 @@ async def create_token(wanted: NewToken, response: Response, home: Home, caller:
         projects=wanted.projects,
         limit=wanted.spending_limit,
         nesting=wanted.nesting,
+        steers=wanted.steers,
         maker=caller,
     )
     return MadeToken(**_document(made.view).model_dump(), token=made.text)
@@ -124,6 +130,7 @@ def _document(view: tokens.TokenView) -> TokenDocument:
         spending_limit=token.limit_micros,
         spent=view.spent_micros,
         nesting=token.nesting,
+        steers=token.steers,
         created_at=token.created_at,
         revoked_at=token.revoked_at,
     )

@@ -68,12 +68,14 @@ async def create_token(
     projects: Collection[str] = (),
     limit: int | None = None,
     nesting: int | None = None,
+    steers: bool = False,
     maker: Caller = OWNER,
 ) -> NewToken:
     """Create a token for some projects, or for all of them; it allows no more than its creator's token.
 
     `limit` is the most that everything created with it may cost, in millionths of a dollar, and `nesting` how
-    many levels of nested loops may be created with it.
+    many levels of nested loops may be created with it. With `steers` it may also continue work of its projects
+    that was not created with it.
     """
     within = maker.projects
     nesting = _nesting_within(maker.bounds, nesting)
@@ -110,6 +112,7 @@ async def create_token(
             created_at=tx.now(),
             limit_micros=limit,
             nesting=nesting,
+            steers=steers and (maker.bounds is None or maker.bounds.steers),
             maker_id=maker.bounds.token_id if maker.bounds is not None else None,
         )
         tx.insert(token)
@@ -239,7 +242,9 @@ async def caller_of(at: Session, text: str, origin: Origin | None = None) -> Cal
         name=token.name,
         scope=token.scope,
         projects=frozenset(token.projects) or None,
-        bounds=Bounds(token_id=token.id, depth=depth, run_id=run_id) if is_limited else None,
+        bounds=Bounds(token_id=token.id, depth=depth, steers=token.steers, run_id=run_id)
+        if is_limited
+        else None,
     )
 
 

@@ -124,6 +124,19 @@ async def inject(at: Session, plan: str, item: Mapping[str, Any], *, told: Told 
     return await _decide(at, "inject", plan, item, told=told, continues=True)
 
 
+async def split(
+    at: Session, task: str, parts: Sequence[tuple[str, str]], *, told: Told = UNHEARD
+) -> Decision:
+    """Put smaller tasks, each a title and a description, before a task that no agent works on."""
+    said = [{"title": title, "description": description} for title, description in parts]
+    return await _decide(at, "split", task, {"parts": said}, told=told, continues=True)
+
+
+async def unsplit(at: Session, task: str, *, told: Told = UNHEARD) -> Decision:
+    """Take the open parts of a split task out of its plan again."""
+    return await _decide(at, "unsplit", task, {}, told=told)
+
+
 async def set_task_priority(at: Session, task: str, priority: int, *, told: Told = UNHEARD) -> Decision:
     """Change which task of a plan goes first; lower is earlier."""
     return await _decide(at, "set_priority", task, {"priority": priority}, told=told)

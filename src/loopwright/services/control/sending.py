@@ -93,6 +93,7 @@ _FREE: Final = frozenset(
         "stop",
         "take_lock",
         "take_over",
+        "unsplit",
     }
 )
 """Commands after which no new agent works: a limited token may send them for any work that it sees."""

@@ -20,6 +20,7 @@ PARTS = {
     "stats": ("agents", "flaky", "quota"),
     "stats quota": ("open", "show"),
     "discovered": ("accept", "dismiss"),
+    "actions": ("undo",),
     "locks": ("release", "take"),
     "receipt": ("show", "verify", "replay", "export"),
     "projects": ("add", "env", "import"),

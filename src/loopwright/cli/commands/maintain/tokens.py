@@ -76,6 +76,7 @@ def create(
     project: tuple[str, ...] = (),
     spending_limit: str | None = None,
     nesting: Annotated[int | None, Parameter(validator=Number(gte=0, lte=100))] = None,
+    steer: bool = False,
     json: bool = False,
 ) -> int:
     """Make a token and print it once.
@@ -93,6 +94,8 @@ def create(
     nesting
         How many levels of loops may be created with it from inside each other: an agent with a token of depth 1 may
         create loops, and the agents in those may not.
+    steer
+        With a spending limit or a nesting depth: let it also continue work that was not created with it.
     json
         Print it as JSON.
     """
@@ -100,7 +103,7 @@ def create(
     async def make() -> NewToken:
         async with opened(look_settings()) as at:
             return await service.create_token(
-                at, name, scope=Scope(scope), projects=project, limit=most, nesting=nesting
+                at, name, scope=Scope(scope), projects=project, limit=most, nesting=nesting, steers=steer
             )
 
     most = service.read_limit(spending_limit or "off")
