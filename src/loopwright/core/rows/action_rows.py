@@ -15,7 +15,7 @@ class Action:
     id: str
     project_id: str
     kind: str
-    """One of `services.remote.actions.KINDS`."""
+    """One of `services.remote.actions.ActionKind`."""
     loop_id: str | None = None
     plan_id: str | None = None
     task_id: str | None = None

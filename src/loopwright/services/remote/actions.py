@@ -42,8 +42,9 @@ from loopwright.services.remote.seen import (
 )
 from loopwright.services.remote.starting import NewLoop, ask_to_start, create_loop, delete_loop
 
+__all__ = ["Action", "ActionKind", "Wish", "act", "list_actions", "undo"]
+
 ActionKind = Literal["create", "plan", "start", "pause", "prioritise", "answer", "split"]
-KINDS: Final = ("create", "plan", "start", "pause", "prioritise", "answer", "split")
 MOST_PER_RUN: Final = 50
 """How much one run may do: more is a loop of its own."""
 _LONGEST: Final = 1_000

@@ -9,7 +9,6 @@ from rich.markup import escape
 
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
-from loopwright.core.rows.action_rows import Action
 from loopwright.core.values.access import OWNER
 from loopwright.core.values.states import ActionState
 from loopwright.core.values.wording import to_type
@@ -17,6 +16,7 @@ from loopwright.services.homes.context import look_settings
 from loopwright.services.homes.session import Session, opened
 from loopwright.services.projects import projects
 from loopwright.services.remote import actions as service
+from loopwright.services.remote.actions import Action
 
 T = TypeVar("T")
 app = App(
