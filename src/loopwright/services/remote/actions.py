@@ -46,7 +46,7 @@ __all__ = ["Action", "ActionKind", "Wish", "act", "list_actions", "undo"]
 
 ActionKind = Literal["create", "plan", "start", "pause", "prioritise", "answer", "split"]
 MOST_PER_RUN: Final = 50
-"""How much one run may do: more is a loop of its own."""
+"""How often one run may change loops."""
 _LONGEST: Final = 1_000
 _MOST: Final = 200
 
