@@ -52,6 +52,9 @@ class Tx(Protocol):
     def tally(self, kind: type[Any], by: str, /, **where: Any) -> dict[str, int]:
         """Count rows for each text in a column that is never NULL, with the same `where` as `find`."""
 
+    def columns(self, kind: type[Any], names: Sequence[str], /, **where: Any) -> list[tuple[Any, ...]]:
+        """Return some columns of rows, in any order: of many rows, the rest is not read. `where` is that of `find`."""
+
     def insert(self, row: Any) -> None:
         """Add a row; a second one with the same id raises `StaleVersion`."""
 

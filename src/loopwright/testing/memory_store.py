@@ -251,6 +251,13 @@ class MemoryTx:
         field_of(kind, by)
         return dict(Counter(getattr(row, by) for row in self._matching(kind, _normal(kind, where))))
 
+    def columns(self, kind: type[Any], names: Sequence[str], /, **where: Any) -> list[tuple[Any, ...]]:
+        """Return some columns of the rows that match."""
+        known = [field_of(kind, name).name for name in names]
+        return [
+            tuple(getattr(row, name) for name in known) for row in self._matching(kind, _normal(kind, where))
+        ]
+
     def insert(self, row: Any) -> None:
         """Add a row."""
         kind = type(row)

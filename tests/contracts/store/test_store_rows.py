@@ -174,6 +174,15 @@ async def test_rows_are_counted_for_each_text_in_a_column(store: Any) -> None:
     assert found == {plan_id: 2}
 
 
+async def test_some_columns_of_rows_are_read_without_the_rest(store: Any) -> None:
+    await store.transact("make", three_tasks)
+    names = ("id", "status", "agent", "created_at", "criteria")
+    for where, _ in WHERE:
+        rows = await store.read(lambda tx, where=where: tx.find(Task, **where))
+        found = await store.read(lambda tx, where=where: tx.columns(Task, names, **where))
+        assert sorted(found) == [tuple(getattr(one, name) for name in names) for one in rows]
+
+
 async def test_a_row_that_was_found_and_then_changed_is_known_as_it_is_now(store: Any) -> None:
     await store.transact("make", three_tasks)
 
@@ -243,6 +252,7 @@ WRONG: list[Callable[[Any], Any]] = [
     lambda tx: tx.find(Task, order_by=["criteria"]),
     lambda tx: tx.count(Task, nonsense=1),
     lambda tx: tx.tally(Task, "nonsense"),
+    lambda tx: tx.columns(Task, ("id", "nonsense")),
     lambda tx: tx.get(dict, "x"),
     lambda tx: tx.insert(object()),
     lambda tx: tx.update(Task, "x", nonsense=1),

@@ -123,6 +123,20 @@ def decode_row(kind: type[R], stored: Sequence[Any]) -> R:
     return decode(kind, dict(zip(_decoding(row_type)[0], stored, strict=True)))
 
 
+def decode_columns(kind: Any, names: Sequence[str], stored: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    """Return rows of which only these columns were read."""
+    found = list(zip(*stored, strict=True))
+    try:
+        for n, name in enumerate(names if found else ()):
+            convert = field_of(kind, name).decode
+            if convert is not _same:
+                found[n] = tuple(None if one is None else convert(one) for one in found[n])
+        return list(zip(*found, strict=True))
+    except (ValueError, KeyError, TypeError, AttributeError) as wrong:
+        told = f"{', '.join(names)} of {kind.__name__}"
+        raise DamagedRow(f"the database has something else than Loopwright wrote there ({told})") from wrong
+
+
 def decode(kind: type[R], columns: Mapping[str, Any]) -> R:
     """Return the row that these column values, and no others, stand for."""
     row_type: Any = kind

@@ -111,6 +111,11 @@ def tally(kind: Any, by: str, where: Mapping[str, Any]) -> str:
     return _tally(kind, by, _shape(where))
 
 
+def columns(kind: Any, names: Sequence[str], where: Mapping[str, Any]) -> str:
+    """Select some columns of the rows that match."""
+    return _some(kind, tuple(names), _shape(where))
+
+
 def change(kind: Any, expect: Mapping[str, Any], names: Sequence[str]) -> str:
     """Update these columns of a row that is as expected, and return it; without any, only select it."""
     return _change(kind, _shape(expect), tuple(names))
@@ -167,6 +172,12 @@ def _counting(kind: Any, shape: Shape) -> str:
 def _tally(kind: Any, by: str, shape: Shape) -> str:
     column = _quoted(kind, by)
     return f"SELECT {column}, count(*) FROM {_table(kind)}{_where(kind, shape)} GROUP BY {column}"  # noqa: S608
+
+
+@lru_cache(_SHAPES)
+def _some(kind: Any, names: tuple[str, ...], shape: Shape) -> str:
+    chosen = ", ".join(_quoted(kind, name) for name in names)
+    return f"SELECT {chosen} FROM {_table(kind)}{_where(kind, shape)}"  # noqa: S608 - known names
 
 
 @lru_cache(_SHAPES)

@@ -12,6 +12,7 @@ from loopwright.adapters.store.codec import (
     UPCASTERS,
     Upcaster,
     decode_again,
+    decode_columns,
     decode_row,
     encode,
     encode_some,
@@ -123,6 +124,11 @@ class SqlTx:
     def tally(self, kind: type[Any], by: str, /, **where: Any) -> dict[str, int]:
         """Count the rows that match for each text in a column."""
         return dict(self._link.rows(statements.tally(kind, by, where), statements.values_of(kind, where)))
+
+    def columns(self, kind: type[Any], names: Sequence[str], /, **where: Any) -> list[tuple[Any, ...]]:
+        """Return some columns of the rows that match."""
+        query = statements.columns(kind, names, where)
+        return decode_columns(kind, names, self._link.rows(query, statements.values_of(kind, where)))
 
     def insert(self, row: Any) -> None:
         """Add a row."""

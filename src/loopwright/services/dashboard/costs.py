@@ -87,7 +87,10 @@ def _days(now: datetime, count: int) -> tuple[str, ...]:
 def _lines(runs: Sequence[CostedRun], by: Dimension, days: Sequence[str]) -> tuple[CostLine, ...]:
     found = []
     for name, mine in grouped(runs, by).items():
-        each = grouped(mine, Dimension.DAY)
-        series = tuple(sum(one.run.cost_micros or 0 for one in each.get(day, ())) for day in days)
-        found.append(CostLine(cost=cost_of(name, mine), series=series))
+        series = dict.fromkeys(days, 0)
+        for one in mine:
+            # A clock that was set back: the day may be one that is still to come.
+            if (day := one.names[Dimension.DAY]) in series:
+                series[day] += one.cost_micros or 0
+        found.append(CostLine(cost=cost_of(name, mine), series=tuple(series.values())))
     return tuple(sorted(found, key=lambda one: (-one.cost.cost_micros, one.cost.name)))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from loopwright.core.policy.price_table import AS_OF as PRICES_AS_OF
 from loopwright.core.rows.model import AGENT_ROLES, Plan, Project, Run
@@ -14,6 +14,16 @@ from loopwright.services.homes.session import Session
 from loopwright.services.remote.seen import seen_where
 
 __all__ = ["PRICES_AS_OF", "Cost", "CostedRun", "Dimension", "cost_of", "costed_runs", "costs", "grouped"]
+_COLUMNS: Final = (
+    "plan_id",
+    "agent",
+    "model",
+    "role",
+    "cost_micros",
+    "cost_estimated",
+    "started_at",
+    "ended_at",
+)
 
 
 class Dimension(StrEnum):
@@ -41,21 +51,12 @@ class Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostedRun:
-    """One run of an agent, with the project that it worked for."""
+    """What one run of an agent cost, and what it can be grouped by."""
 
-    run: Run
-    project: str
-    began_at: datetime
-
-    def name(self, by: Dimension) -> str:
-        """Return the name of the group."""
-        if by is Dimension.DAY:
-            return self.began_at.date().isoformat()
-        if by is Dimension.PROJECT:
-            return self.project
-        if by is Dimension.ROLE:
-            return self.run.role.value
-        return (self.run.agent if by is Dimension.AGENT else self.run.model) or ""
+    names: Mapping[Dimension, str]
+    cost_micros: int | None
+    cost_estimated: bool
+    seconds: float
 
 
 async def costs(
@@ -73,12 +74,31 @@ async def costs(
 
 def costed_runs(tx: Tx, where: Mapping[str, Any], since: datetime) -> list[CostedRun]:
     """Return the runs of agents that began since a moment."""
-    plans = {one.id: one for one in tx.find(Plan, **where) if one.updated_at >= since}
-    names = {one.id: one.name for one in tx.find(Project)}
+    projects = dict(tx.columns(Project, ("id", "name")))
+    plans = {
+        plan_id: projects.get(project_id, "")
+        for plan_id, project_id, updated_at in tx.columns(Plan, ("id", "project_id", "updated_at"), **where)
+        if updated_at >= since
+    }
+    if not plans:
+        return []
     return [
-        CostedRun(run=run, project=names.get(plans[run.plan_id].project_id, ""), began_at=run.started_at)
-        for run in (tx.find(Run, plan_id=list(plans), role=AGENT_ROLES) if plans else ())
-        if run.started_at is not None and run.started_at >= since
+        CostedRun(
+            names={
+                Dimension.DAY: began.date().isoformat(),
+                Dimension.PROJECT: plans[plan_id],
+                Dimension.AGENT: agent or "",
+                Dimension.MODEL: model or "",
+                Dimension.ROLE: role.value,
+            },
+            cost_micros=cost,
+            cost_estimated=is_estimated,
+            seconds=(ended - began).total_seconds() if ended else 0.0,
+        )
+        for plan_id, agent, model, role, cost, is_estimated, began, ended in tx.columns(
+            Run, _COLUMNS, plan_id=list(plans), role=AGENT_ROLES
+        )
+        if began is not None and began >= since
     ]
 
 
@@ -86,20 +106,17 @@ def grouped(runs: Iterable[CostedRun], by: Dimension) -> dict[str, list[CostedRu
     """Return runs by what they have in common."""
     found: dict[str, list[CostedRun]] = {}
     for one in runs:
-        found.setdefault(one.name(by), []).append(one)
+        found.setdefault(one.names[by], []).append(one)
     return found
 
 
 def cost_of(name: str, runs: Sequence[CostedRun]) -> Cost:
     """Return the total cost of some runs."""
-    rows = [one.run for one in runs]
     return Cost(
         name=name,
-        runs=len(rows),
-        cost_micros=sum(one.cost_micros or 0 for one in rows),
-        unknown_costs=sum(one.cost_micros is None for one in rows),
-        estimated_costs=sum(one.cost_estimated for one in rows),
-        seconds=sum(
-            (one.ended_at - one.started_at).total_seconds() for one in rows if one.ended_at and one.started_at
-        ),
+        runs=len(runs),
+        cost_micros=sum(one.cost_micros or 0 for one in runs),
+        unknown_costs=sum(one.cost_micros is None for one in runs),
+        estimated_costs=sum(one.cost_estimated for one in runs),
+        seconds=sum(one.seconds for one in runs),
     )
