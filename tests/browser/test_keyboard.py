@@ -46,7 +46,7 @@ def page(api: Api, browser: Browser) -> Page:
     return made
 
 
-def test_the_keyboard_leads_everywhere(page: Page) -> None:
+def test_the_keyboard_leads_everywhere(api: Api, page: Page) -> None:
     page.keyboard.press("?")
     expect(page.get_by_role("heading", name="Keys")).to_be_visible()
     page.keyboard.press("Escape")
@@ -77,8 +77,10 @@ def test_the_keyboard_leads_everywhere(page: Page) -> None:
     expect(chosen).to_contain_text("Cancel")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Escape")
-    expect(page.locator("#palette")).to_be_hidden()
+    # The field of the closed palette may still have the focus: this is a key nevertheless, and the choice is kept.
     page.keyboard.press("t")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    page.goto(f"{api.url}/board")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 
 

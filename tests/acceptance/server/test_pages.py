@@ -1,5 +1,7 @@
 """Pages over HTTP: signing in, what a browser is told, and forms that only our own pages may send."""
 
+import re
+
 import httpx
 import pytest
 from tests.acceptance.server.conftest import Served
@@ -72,6 +74,12 @@ def test_a_link_signs_in_once(served_once: Served) -> None:
 def test_files_of_the_pages_need_no_token_and_lead_nowhere_else(served_once: Served) -> None:
     with _browser(served_once) as browser:
         assert browser.get("/static/htmx.min.js").headers["content-type"].startswith("text/javascript")
+        [sheet] = re.findall(r'rel="stylesheet" href="([^"]+)"', browser.get("/login").text)
+        together = browser.get(sheet)
+        assert all(
+            browser.get(f"/static/{one}.css").text in together.text for one in ("app", "lists", "reading")
+        )
+        assert "immutable" in together.headers["cache-control"]
         assert browser.get("/static/..%2Frender.py").status_code == 404
         assert browser.get("/static/nothing.css").status_code == 404
 

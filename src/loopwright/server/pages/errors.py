@@ -14,4 +14,11 @@ def shown(request: Request, problem: Response) -> Response:
     if request.url.path.startswith("/api/") or "text/html" not in request.headers.get("accept", ""):
         return problem
     said = json.loads(bytes(problem.body))
-    return page(request, "error.html", status=HTTPStatus(problem.status_code), said=said, asks=0)
+    return page(
+        request,
+        "error.html",
+        status=HTTPStatus(problem.status_code),
+        said=said,
+        request_path=request.url.path,
+        asks=0,
+    )

@@ -1,6 +1,9 @@
 """The files of the pages: style sheets, scripts and icons."""
 
+from functools import cache
+from hashlib import sha256
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Final
 
 from fastapi import APIRouter
@@ -11,15 +14,28 @@ from loopwright.server.problems import HttpProblem
 router = APIRouter(prefix="/static", include_in_schema=False)
 
 _KINDS: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-_A_DAY: Final = "public, max-age=86400"
+_A_YEAR: Final = "public, max-age=31536000, immutable"
+_TOGETHER: Final = {"pages.css": ("app.css", "reading.css", "lists.css")}
+"""Files that are sent as one: a page is drawn as soon as all its style sheets are there."""
+
+
+@cache
+def tag() -> str:
+    """Return what addresses of files end with: another text once any of them has changed."""
+    found = sorted((one for one in _folder().iterdir() if one.is_file()), key=lambda one: one.name)
+    return sha256(b"".join(one.read_bytes() for one in found)).hexdigest()[:12]
 
 
 @router.get("/{name}")
 async def file(name: str) -> Response:
-    """Return one file; its address has the version, so that it can be kept."""
-    found = files("loopwright.server.pages") / "static" / name
+    """Return one file."""
     kind = _KINDS.get(name.rpartition(".")[2])
-    if kind is None or "/" in name or not found.is_file():
+    found = [_folder() / one for one in _TOGETHER.get(name, (name,))]
+    if kind is None or "/" in name or not all(one.is_file() for one in found):
         raise HttpProblem("not_found", f"there is no file {name}")
-    headers = {"Cache-Control": _A_DAY, "X-Content-Type-Options": "nosniff"}
-    return Response(found.read_bytes(), media_type=kind, headers=headers)
+    headers = {"Cache-Control": _A_YEAR, "X-Content-Type-Options": "nosniff"}
+    return Response(b"\n".join(one.read_bytes() for one in found), media_type=kind, headers=headers)
+
+
+def _folder() -> Traversable:
+    return files("loopwright.server.pages") / "static"

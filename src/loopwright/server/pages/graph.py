@@ -7,7 +7,7 @@ from typing import Final
 
 from loopwright.services.dashboard import plan
 
-NODE_WIDTH: Final = 196
+NODE_WIDTH: Final = 224
 NODE_HEIGHT: Final = 46
 _GAP_X: Final = 56
 _GAP_Y: Final = 14

@@ -1,5 +1,6 @@
 """Turn values into HTML: the template environment, the words and icons of states, and safe text."""
 
+import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from starlette.responses import HTMLResponse
 from loopwright import __version__
 from loopwright.core.values.errors import LoopwrightError
 from loopwright.core.values.ids import short_id
+from loopwright.server.pages.files import tag
 from loopwright.server.pages.timeline import duration
 from loopwright.services.reports.alerts import Alert
 
@@ -42,6 +44,9 @@ HEADERS: Final = {
     "Cache-Control": "no-store",
 }
 
+THEME: Final = "loopwright_theme"
+"""The cookie with the theme that was chosen; without one, a page follows the browser."""
+_THEMES: Final = frozenset({"light", "dark"})
 
 MENU: Final = (
     (
@@ -240,6 +245,17 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] if _WORD.match(text) else text
 
 
+def sentence(text: str) -> str:
+    """Return a text as a sentence, with its capital letter and its full stop."""
+    begun = _sentence(text)
+    return begun if begun.endswith((".", "!", "?")) else f"{begun}."
+
+
+def written(value: Any) -> str:
+    """Return the value of a setting as a settings file has it; a text without its quotes."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def with_query(path: str, kept: Mapping[str, Any], **more: Any) -> str:
     """Return an address with the filters that are set."""
     chosen = {name: value for name, value in {**kept, **more}.items() if value}
@@ -295,6 +311,8 @@ def environment() -> Environment:
         "exact": exact,
         "clock": clock,
         "duration": duration,
+        "sentence": sentence,
+        "written": written,
         "short": short_id,
         "with_query": with_query,
         "relative": relative,
@@ -302,7 +320,7 @@ def environment() -> Environment:
         "target": target,
         "shell": shlex.join,
     }
-    made.globals |= {"ago": ago, "version": __version__, "menu": MENU}
+    made.globals |= {"ago": ago, "version": __version__, "menu": MENU, "files": tag()}
     return made
 
 
@@ -315,5 +333,7 @@ def page(
         # A form that was refused: the page is the one that the form is on.
         path = path.rpartition("/")[0]
     query = request.url.query if request.method == "GET" else ""
-    text = environment().get_template(name).render(path=quote(path, safe="/"), query=query, **values)
+    theme = request.cookies.get(THEME, "")
+    values |= {"path": quote(path, safe="/"), "query": query, "theme": theme if theme in _THEMES else ""}
+    text = environment().get_template(name).render(**values)
     return HTMLResponse(text, status_code=int(status), headers=HEADERS)

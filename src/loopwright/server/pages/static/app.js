@@ -14,7 +14,8 @@ document.addEventListener("click", (event) => {
         || (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches));
     const next = dark ? "light" : "dark";
     document.documentElement.dataset.theme = next;
-    localStorage.setItem("theme", next);
+    // The server draws the next page in it: no script has to run before that.
+    document.cookie = `loopwright_theme=${next}; path=/; max-age=31536000; samesite=lax`;
   }
 });
 
@@ -166,4 +167,6 @@ document.addEventListener("htmx:before:morph:node", (event) => {
 document.addEventListener("DOMContentLoaded", () => {
   localTimes(document);
   keepRefusal();
+  // On a narrow screen, the chosen view may be beyond the edge.
+  document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 });

@@ -156,7 +156,9 @@ document.addEventListener("keydown", (event) => {
     palette.open();
     return;
   }
-  const typing = event.target.closest?.("input, textarea, select, dialog");
+  // The field of a sheet that was just closed may have the focus for a moment: nothing is typed there.
+  const closed = event.target.closest?.("dialog:not([open])");
+  const typing = !closed && event.target.closest?.("input, textarea, select, dialog");
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
   if (going) {
     going = false;
