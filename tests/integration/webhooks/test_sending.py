@@ -160,12 +160,12 @@ async def test_a_receiver_that_is_off_gets_everything_in_order_after_a_replay(
     few = Patience(first_s=0.01, longest_s=0.01, away=3)
     async with sending(at, send=scripted, patience=few):
         await eventually_async(lambda: _is_off(at, made.view.id))
-        await happen(at, 2)
         [alert] = await alerts(at, OWNER)
         assert (alert.kind, made.view.id in alert.hint) == ("webhook_stuck", True)
         assert scripted.asked == (3 if reply is Reply.AWAY else 1)
         scripted.answer = lambda _: Reply.TAKEN
         await receivers.replay(at, OWNER, made.view.id)
+        await happen(at, 2)
         await eventually_async(lambda: len(scripted.taken) == 5)
     assert scripted.taken == sorted(set(scripted.taken))
 

@@ -104,10 +104,12 @@ class Sender:
 
     async def _look(self) -> None:
         known = await self._at.home.store.read(self.known)
-        for one in known - self._going.keys():
-            self._going[one] = asyncio.create_task(self._serve(one), name=f"webhook {one}")
         for one in self._going.keys() - known:
             self._going.pop(one).cancel()
+        for one in known:
+            # A receiver that was off has a task that ended, if it is on again before this looks.
+            if one not in self._going or self._going[one].done():
+                self._going[one] = asyncio.create_task(self._serve(one), name=f"webhook {one}")
 
     def known(self, tx: Tx) -> set[str]:
         """Return the rows of the receivers to send to."""
