@@ -22,6 +22,7 @@ STANDARD = sys.stdlib_module_names | {"_sha2", "_sha256"}
 DOTTED = re.compile(
     rf"`(?:loopwright\.)?((?:{'|'.join(sorted(one.name for one in PACKAGE.iterdir() if one.is_dir()))})(?:\.\w+)+)`"
 )
+LATE = re.compile(r"^[ \t]+(?:from|import) ", re.MULTILINE)
 # Names of files and of git's settings look the same.
 NO_MODULES = {"json", "toml", "autocrlf", "eol", "fsmonitor"}
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
@@ -46,16 +47,10 @@ def imports_of(path: Path) -> set[str]:
     return found
 
 
-def test_the_layers_point_inwards() -> None:
-    """Runs the contracts of pyproject.toml with import-linter's own program."""
-    program = Path(sys.executable).with_name("lint-imports")
-    done = subprocess.run([program, "--no-cache"], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert " kept, 0 broken" in done.stdout
-
-
 def unexplained_imports(text: str) -> list[int]:
     """Return the lines of imports inside functions that no comment above or behind them explains."""
+    if not LATE.search(text):
+        return []
     lines, found = text.split("\n"), set[int]()
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     for function in (node for node in ast.walk(ast.parse(text)) if isinstance(node, functions)):
@@ -107,6 +102,8 @@ def test_no_module_or_package_has_a_name_that_says_nothing() -> None:
 
 def unknown_modules(source: str) -> list[str]:
     """Return the dotted names in the docstrings of a module that are neither modules nor names in one."""
+    if not DOTTED.search(source):
+        return []
     values = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Expr))
     texts = [one.value for one in values if isinstance(one, ast.Constant) and isinstance(one.value, str)]
     return [name for text in texts for name in DOTTED.findall(text) if not is_defined(name)]

@@ -29,9 +29,15 @@ _LATE = (
     "encodings.utf_8_sig",
     "getpass",
     "loopwright.adapters.processes.keepers",
+    "loopwright.server.asgi",
+    "loopwright.server.connections",
+    "loopwright.server.daemon",
+    "loopwright.server.mcp.endpoint",
     "psutil",
     "rich._emoji_codes",
     "rich._unicode_data.unicode17-0-0",
+    "uvicorn.lifespan.on",
+    "uvicorn.protocols.http.h11_impl",
 )
 """What commands load only when they come to need it."""
 _COMMANDS = (

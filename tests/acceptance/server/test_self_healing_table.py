@@ -4,19 +4,20 @@ One plan runs without `auto_heal`, the same plan again with it, and one meets an
 look at what was seen on the way.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.acceptance.control.workshop import Gateway
 from tests.acceptance.sandbox import task
 from tests.acceptance.server.conftest import Served
+from tests.once import made_once
 from tests.waiting import eventually
 
 from loopwright.core.rows.model import Attempt, Plan, Role, Run, Task
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.timeout(400), pytest.mark.shares("healing-table")]
 
 
 def wrote(name: str, text: str) -> list[dict[str, Any]]:
@@ -140,10 +141,15 @@ def rested(served: Served, plan: Plan) -> bool:
     return bool(served.get(f"/api/loops/{plan.loop_id}")["status"] in ("failed", "completed"))
 
 
-@pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
+@pytest.fixture
+def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """Return what was seen of the three plans, which one test carries out for all."""
+    return made_once(tmp_path_factory, "healing-table", lambda: carry_out(tmp_path_factory.mktemp("table")))
+
+
+def carry_out(place: Path) -> Table:
     """Carry the three plans out, and look at them on the way."""
-    served = Served(tmp_path_factory.mktemp("table"))
+    served = Served(place)
     served.program.env |= {"LOOPWRIGHT_MONITOR__EVERY": "1s", "LOOPWRIGHT_MONITOR__STUCK": "2"}
     held = served.gate("hung")
     play(served, held)
@@ -163,7 +169,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
         paused = seen(served, plan, "credit")
         assert served("stats", "quota", "open", "scripted").code == 0
         eventually(lambda: rested(served, plan), timeout=100, every=0.5)
-        yield Table(
+        return Table(
             before=first, after=second, paused=paused, topped_up=seen(served, plan, "credit"), screen=screen
         )
     finally:
