@@ -27,6 +27,7 @@ def _start(screen: Screen, name: str, tasks: list[dict[str, object]]) -> str:
     return str(eventually(lambda: served.get(f"/api/loops/{loop}")["plan_id"], timeout=60))
 
 
+@pytest.mark.more
 @pytest.mark.capability("C109", "C110")
 def test_a_question_is_seen_answered_and_verified_without_a_reload(screen: Screen) -> None:
     screen.served.play(
@@ -72,7 +73,7 @@ def _add(page: Page, name: str, title: str) -> None:
     page.get_by_label("Description of the new task").last.fill(title)
 
 
-@pytest.mark.capability("C024", "C111", "C112")
+@pytest.mark.capability("C024", "C110", "C111", "C112")
 def test_the_whole_journey_from_a_goal_to_its_receipt(screen: Screen) -> None:
     served = screen.served
     gate = served.gate("verify")
@@ -121,7 +122,10 @@ def test_the_whole_journey_from_a_goal_to_its_receipt(screen: Screen) -> None:
     expect(dialog).to_contain_text("nothing to estimate from")
     dialog.get_by_role("button", name="Start 1 task").click()
     # It is watched live: the agent does nothing three times, and asks.
-    page.get_by_role("button", name="retry", exact=True).click(timeout=90_000)
+    badge = page.locator("#asks .badge.badge-awaiting")
+    expect(badge).to_have_text("NEEDS RESPONSE", timeout=90_000)
+    expect(badge).to_have_css("animation-name", "pulse")
+    page.get_by_role("button", name="retry", exact=True).click()
     page.get_by_role("link", name=re.compile("^greeter")).first.click()
     expect(page.locator("#verify")).to_be_visible(timeout=90_000)
     armed.touch()

@@ -13,6 +13,7 @@ from loopwright.testing.sample import make_sample_repository
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.more
 def test_costs_workers_quota_and_settings_say_what_is_known(screen: Screen) -> None:
     served = screen.served
     usage = {"usage": {"input_tokens": 10, "output_tokens": 5, "cost_micros": 1_250_000}}

@@ -26,6 +26,7 @@ def goes_on(shop: Workshop) -> None:
     assert resumed.loop == shop.row(Loop).id
 
 
+@pytest.mark.more
 @pytest.mark.timeout(300)
 def test_a_loop_waits_for_the_next_day_in_the_foreground(shop: Workshop, clock: WallClock) -> None:
     going = shop.start("run", str(dear(shop, spent(1.2))), "--max-cost-per-day", "1")

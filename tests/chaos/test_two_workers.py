@@ -51,6 +51,7 @@ def arena(tmp_path: Path) -> Arena:
     return Arena.make(tmp_path, work_s=1.0, tasks=3)
 
 
+@pytest.mark.more
 @pytest.mark.timeout(240)
 def test_a_dead_machine_is_replaced_after_a_while(arena: Arena, postgres_url: str) -> None:
     first, second = Machine(arena, "first", postgres_url), Machine(arena, "second", postgres_url)

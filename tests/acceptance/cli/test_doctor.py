@@ -105,7 +105,10 @@ def test_a_missing_agent_in_force_fails_and_one_that_is_not_in_force_does_not(
 
 @pytest.mark.parametrize(
     ("script", "told"),
-    [("exec sleep 600", "it gave no answer within 20 s"), ("echo no; exit 3", "exit code 3: no")],
+    [
+        pytest.param("exec sleep 600", "it gave no answer within 20 s", marks=pytest.mark.more),
+        ("echo no; exit 3", "exit code 3: no"),
+    ],
 )
 @pytest.mark.timeout(300)
 def test_an_agent_that_does_not_answer_fails_in_a_few_seconds(

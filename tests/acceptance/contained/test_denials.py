@@ -55,6 +55,7 @@ def test_an_agent_that_fails_over_a_refusal_burns_no_attempt(shop: Workshop, mac
     assert (row.status, row.attempts, row.failure) == (TaskState.ERROR, 0, Failure.ENVIRONMENT)
 
 
+@pytest.mark.more
 def test_a_setup_command_that_needs_a_hidden_file_names_it(shop: Workshop) -> None:
     needed = shop.program.user / "data" / "words"
     needed.parent.mkdir()

@@ -116,6 +116,7 @@ def test_without_room_on_the_disk_nothing_new_is_started_and_with_room_it_goes_o
         assert told_of == ["disk_low", "disk_free"]
 
 
+@pytest.mark.more
 def test_a_database_that_someone_else_holds_for_a_while_is_waited_for(sandbox: Sandbox) -> None:
     plan, held = _plan(sandbox), sandbox.place / "held"
     sandbox.play(
@@ -215,6 +216,7 @@ def test_a_workspace_that_its_agent_wrecked_holds_up_nobody_else(sandbox: Sandbo
     assert "loop_paused" not in [event["type"] for event in record.events()]
 
 
+@pytest.mark.more
 def test_state_files_that_could_not_be_written_are_written_later(sandbox: Sandbox) -> None:
     plan = _plan(sandbox)
     in_the_way = sandbox.repository / ".loopwright"

@@ -82,6 +82,7 @@ def test_a_flaky_test_that_the_work_brought_along_is_not_excused(
     assert not any(one.verdict.reruns for one in calculator.rows(VerdictRecord))
 
 
+@pytest.mark.more
 def test_what_was_green_on_the_very_tree_is_run_again_alone_when_the_plan_is_verified(
     calculator: Calculator,
 ) -> None:

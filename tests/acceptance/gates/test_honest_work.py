@@ -115,6 +115,7 @@ def test_tests_that_are_renamed_moved_stricter_parametrised_or_new_need_no_permi
     assert (receipt["outcome"], receipt["gaps"]) == ("verified", [])
 
 
+@pytest.mark.more
 def test_a_dependency_beside_changed_settings_of_the_runner_stays_in_the_run_with_the_old_settings(
     calculator: Calculator,
 ) -> None:

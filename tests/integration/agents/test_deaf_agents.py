@@ -66,6 +66,7 @@ def program(tmp_path: Path) -> Any:
     return make
 
 
+@pytest.mark.more
 @pytest.mark.timeout(300)
 async def test_one_that_asks_and_does_not_wait_is_ended_and_has_asked(run_agent: Any, program: Any) -> None:
     ran = await run_agent(ClaudeAgent(), "do it", options={"binary": str(program(ASKS))})
@@ -74,6 +75,7 @@ async def test_one_that_asks_and_does_not_wait_is_ended_and_has_asked(run_agent:
     assert ran.result.failure is None
 
 
+@pytest.mark.more
 @pytest.mark.timeout(300)
 async def test_one_that_goes_round_in_circles_is_ended_and_does_not_fit_its_model(
     run_agent: Any, program: Any

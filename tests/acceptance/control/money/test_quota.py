@@ -137,6 +137,7 @@ def test_a_locked_account_is_one_alert_survives_a_crash_and_goes_on_when_it_is_o
     assert (refused.code, "one of scripted" in refused.err) == (2, True), refused.err
 
 
+@pytest.mark.more
 @pytest.mark.capability("C086")
 @pytest.mark.timeout(300)
 def test_a_service_that_asks_to_slow_down_is_asked_again_after_a_pause(shop: Workshop) -> None:

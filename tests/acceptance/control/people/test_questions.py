@@ -203,6 +203,7 @@ def test_a_conversation_that_is_gone_is_gone_on_without_in_the_same_workspace_an
     assert told[1] == "its conversation is gone: it continues in a new one"
 
 
+@pytest.mark.more
 @pytest.mark.timeout(300)
 def test_an_attempt_goes_on_without_its_conversation_once(shop: Workshop) -> None:
     forgetful(shop, "rate_limit", "rate_limit", "done")

@@ -181,6 +181,7 @@ def test_an_agent_that_nothing_keeps_from_writing_gets_no_task_of_a_plan_that_on
     assert len(shop.attempts("job")) == 1
 
 
+@pytest.mark.more
 def test_an_agent_that_a_source_names_later_is_kept_to_the_mode_of_the_plan_as_well(shop: Workshop) -> None:
     go = shop.place / "go"
     shop.play({"first": [[{"wait_for": str(go)}]]})

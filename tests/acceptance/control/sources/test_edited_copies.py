@@ -55,6 +55,7 @@ def on_branch(shop: Workshop) -> str:
     return shop.git("show", f"{shop.row(Plan).branch}:plan.md")
 
 
+@pytest.mark.more
 @pytest.mark.capability("C014")
 @pytest.mark.trap("lost edit")
 @pytest.mark.timeout(300)

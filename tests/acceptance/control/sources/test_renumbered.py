@@ -10,6 +10,7 @@ SETTINGS = '[[gates]]\nname = "greeting"\nrun = "grep -q hello greet.txt"\n'
 TASKS = "# Implementation Plan\n\n- [ ] 1. Write one\n- [ ] 2. Write two\n"
 
 
+@pytest.mark.more
 @pytest.mark.trap("verified too early")
 def test_an_inserted_item_is_done_and_the_file_is_the_same_source_as_its_folder(shop: Workshop) -> None:
     spec = shop.repository / ".kiro/specs/login"

@@ -309,6 +309,7 @@ def test_a_track_that_somebody_left_goes_on_behind_its_last_task(shop: Workshop)
     assert shop.started_keys() == ["4", "2"], said.out + said.err
 
 
+@pytest.mark.more
 @pytest.mark.capability("C057")
 def test_a_person_s_half_done_edit_of_a_tracked_source_holds_nothing_up(shop: Workshop) -> None:
     """It is not JSON for a while: the status is written to the branch without it, and work continues."""

@@ -18,7 +18,7 @@ AT = datetime(2026, 11, 16, 12, tzinfo=UTC)
 PLAN = b"## A\n\n- [ ] Task 1: one\n- [x] Task 2: two <!-- abc1234 -->\n\n## B\n\n- [ ] Task 3: three\n"
 OWN = ("1", "2", "3")
 STEPS = ("PLAN", "EVALUATE_PLAN", "EXECUTE", "PARALLEL_EXECUTE", "EVALUATE_EXECUTION", "FIX", "BUSINESS_SYNC")
-quick = settings(max_examples=60, deadline=None, phases=(Phase.explicit, Phase.generate))
+quick = settings(max_examples=25, deadline=None, phases=(Phase.explicit, Phase.generate))
 
 words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
 plain = st.recursive(
