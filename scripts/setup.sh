@@ -61,7 +61,7 @@ install_dev() {
     make_venv
     new_pip
     say "Installing Loopwright, its tests' tools, and a PostgreSQL for them, about 1 minute..."
-    "$venv/bin/python" -m pip install -q -c constraints.txt -e '.[cluster,mcp,notify,server]' --group dev
+    "$venv/bin/python" -m pip install -q -c constraints.txt -e '.[cluster,mcp,notify,otel,server]' --group dev
 }
 
 install_docs() {

@@ -285,6 +285,17 @@ class Values:
         "`${NAME}` is replaced by the secret variable NAME.",
         machine=True,
     )
+    otlp_endpoint: str | None = setting(
+        text(
+            what="an address such as http://localhost:4318, without a login",
+            pattern=r"https?://[^\s@?#]+",
+            optional=True,
+            limit=1000,
+        ),
+        None,
+        "Where traces of plans go: an OpenTelemetry collector that takes OTLP over HTTP. None are made when empty.",
+        machine=True,
+    )
     max_cost: int | None = setting(
         DOLLARS,
         None,

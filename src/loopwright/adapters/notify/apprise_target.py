@@ -1,14 +1,13 @@
 """One target of Apprise: check its URL, and send a notice to it."""
 
-import logging
 import re
-import threading
 from collections.abc import Mapping
 from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import unquote
 
+from loopwright.adapters.machine.foreign_logs import Heard
 from loopwright.adapters.processes.redaction import redacted
 from loopwright.core.integrations.notices import Notice, Topic
 from loopwright.core.integrations.webhooks import Delivery, Reply
@@ -42,7 +41,7 @@ def check_target(url: str, name: str) -> None:
             code="notify_not_installed",
             hint=INSTALL,
         )
-    with _Heard():
+    with Heard("apprise"):
         usable = _opened(url) is not None
     if not usable:
         raise UserError(
@@ -55,7 +54,7 @@ def check_target(url: str, name: str) -> None:
 def send(url: str, name: str, notice: Notice) -> Delivery:
     """Send a notice once, in this thread, and return what became of it; the URL is in no part of that."""
     check_target(url, name)
-    with _Heard() as heard:
+    with Heard("apprise") as heard:
         taken = _opened(url).notify(
             title=notice.title, body=notice.body, notify_type=_TYPES[notice.topic], body_format="text"
         )
@@ -78,26 +77,3 @@ def _parts(url: str) -> list[str]:
     found = re.split(r"[/:@?&=,;#]+", url.partition("://")[2])
     both = {one for part in found for one in (part, unquote(part)) if len(one) >= _SHORTEST}
     return sorted(both, key=len, reverse=True)
-
-
-class _Heard(logging.Handler):
-    """Collects what Apprise warns of in this thread: it may name secrets, so it goes to no log and no terminal."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self._thread = threading.get_ident()
-        self.lines: list[str] = []
-        self._logger = logging.getLogger("apprise")
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep a warning."""
-        if record.thread == self._thread:
-            self.lines.append(record.getMessage())
-
-    def __enter__(self) -> "_Heard":
-        self._logger.addHandler(self)
-        self._logger.propagate = False
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._logger.removeHandler(self)

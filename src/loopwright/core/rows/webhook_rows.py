@@ -34,7 +34,7 @@ class Webhook:
     created_by: str
     created_at: datetime
     target: str | None = None
-    """The target of the setting `notify` that the row is for, without its secrets; None for a webhook."""
+    """The target of `notify` or `otlp_endpoint` that the row is for, without secrets; None for a webhook."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,6 +44,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "note_missing": "`reject` needs a note or a comment on a line.",
         "notify_not_installed": "`notify` is set, and Apprise is not installed.",
         "notify_url_wrong": "Apprise cannot use a URL of `notify`.",
+        "otlp_not_installed": "`otlp_endpoint` is set, and the OpenTelemetry SDK is not installed.",
         "plan_name_empty": "The name of the plan is empty.",
         "platform_unsupported": "Loopwright does not run on this operating system.",
         "port_taken": "The daemon cannot listen on the address and port.",

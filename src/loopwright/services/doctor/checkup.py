@@ -28,6 +28,7 @@ _OF_HOME: Final[tuple[Callable[[Settings], list[Finding]], ...]] = (
     checkup_home.database,
     checkup_project.forge,
     checkup_project.notices,
+    checkup_project.traces,
 )
 
 

@@ -8,6 +8,7 @@ from loopwright.adapters import registry
 from loopwright.adapters.agents.environment import agent_environment
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.home.own_sources import editable_roots, installed_from
+from loopwright.adapters.traces import otlp
 from loopwright.app import accounts as named_accounts
 from loopwright.config.home import shorten
 from loopwright.config.resolve import Settings
@@ -74,6 +75,18 @@ def notices(settings: Settings) -> list[Finding]:
             one = Finding(name="notify", status=Status.OK, text=f"Apprise can use {name_of(url)}")
         found[one.text] = one
     return list(found.values())
+
+
+def traces(settings: Settings) -> list[Finding]:
+    """Look whether traces can be made, if a collector is set. None is sent."""
+    endpoint = settings.values.otlp_endpoint
+    if not endpoint:
+        return []
+    try:
+        otlp.check_installed()
+    except UserError as wrong:
+        return [Finding(name="traces", status=Status.WARN, text=str(wrong), fix=wrong.hint or "")]
+    return [Finding(name="traces", status=Status.OK, text=f"spans go to {otlp.address(endpoint)}")]
 
 
 def _variable(agent: str, settings: Settings) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from loopwright.adapters.traces import otlp
 from loopwright.core.rows.alert_rows import Acknowledgement
 from loopwright.core.rows.events import Event
 from loopwright.core.rows.model import Attempt, Loop, Plan, Task, Worker
@@ -40,7 +41,7 @@ _REMEMBERED: Final = timedelta(days=90)
 """The longest time that an acknowledgement holds: an alert that still exists is then shown again."""
 _MOST: Final = 200
 _FAILED: Final = 3
-"""How often in a row a target of `notify` fails until that is an alert."""
+"""How often in a row a target of `notify` or `otlp_endpoint` fails until that is an alert."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,14 +325,18 @@ def _of_webhooks(tx: Tx) -> Iterator[Alert]:
 
 
 def _of_targets(tx: Tx, at: Session) -> Iterator[Alert]:
-    names = {name_of(url) for url in at.settings.values.notify}
+    values = at.settings.values
+    names = {name_of(url): ("notify", "notices") for url in values.notify}
+    if values.otlp_endpoint:
+        names[otlp.name_of(values.otlp_endpoint)] = ("otlp_endpoint", "traces")
     for one in tx.find(Webhook, target=sorted(names)) if names else ():
         if one.failures >= _FAILED:
+            setting, what = names[one.target or ""]
             yield Alert(
-                id=f"notify:{one.id}",
+                id=f"{setting}:{one.id}",
                 severity=Severity.WARNING,
-                kind="notify_stuck",
-                message=f"{one.target} of the setting notify takes no notices: {one.error}",
+                kind=f"{setting}_stuck",
+                message=f"{one.target} of the setting {setting} takes no {what}: {one.error}",
                 hint="fix the target; Loopwright tries again",
                 since=one.created_at,
             )
