@@ -8,7 +8,8 @@ from tests.acceptance.control.workshop import Workshop, kill, refused
 from tests.acceptance.sandbox import FILES, task
 from tests.waiting import eventually
 
-from loopwright.core.rows.model import Attempt, Loop, Plan, Role, Run
+from loopwright.core.rows.model import Attempt, Command, Loop, Plan, Role, Run
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.states import AttemptState, RunState
 
 
@@ -185,3 +186,25 @@ def test_a_worker_with_nothing_to_do_leaves_when_idle_is_asked_for(shop: Worksho
     told = [json.loads(line) for line in said.out.splitlines()]
     assert [one["type"] for one in told] == ["working", "end"]
     assert (told[0]["home"], told[1]["exit_code"]) == (str(shop.home), 0)
+
+
+@pytest.mark.capability("C118")
+def test_no_command_changes_work_of_another_repository_even_by_its_id(shop: Workshop) -> None:
+    shop.play({"asks": [[{"claim": '```loopwright-ask\n{"question": "Which colour?"}\n```\n'}]]})
+    run = shop.start("run", str(shop.plan("theirs", [task("asks", "test -s asks")])), "--detach")
+    assert run.end() == 0, run.out
+    question = eventually(lambda: shop.rows(Question), timeout=60)[0]
+    plan = shop.row(Plan).id
+    before = shop.rows(Command)
+    elsewhere = repository(shop.place / "second", FILES)
+    for command in (
+        ("answer", question.id, "red"),
+        ("accept", plan),
+        ("cancel", plan),
+        ("retry", question.task_id),
+    ):
+        said = shop(*command, "--json", cwd=elsewhere)
+        assert (said.code, said.document["error"]["code"]) == (2, "target_not_found"), (command, said.out)
+        assert str(shop.repository) in said.document["error"]["hint"]
+    assert shop.rows(Command) == before
+    assert shop("cancel", plan, cwd=shop.repository).code == 0

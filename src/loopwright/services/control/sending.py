@@ -12,7 +12,7 @@ from typing import Any, Final
 from loopwright.adapters.home.membership import LockedMembership
 from loopwright.adapters.machine.host import host_id, new_id
 from loopwright.app import Home
-from loopwright.core.rows.model import Command, CommandState, Plan, Project, Run, Task
+from loopwright.core.rows.model import Command, CommandState, Loop, Plan, Project, Run, Task
 from loopwright.core.values.errors import Held, NotFound
 from loopwright.core.values.wording import to_type
 from loopwright.engine.money.charges import check_spending
@@ -48,14 +48,14 @@ def find_target(tx: Tx, text: str | None, verb: str) -> Plan | Task:
     row = find_here(tx, text, fits)
     if isinstance(row, Run):
         raise NotFound(f"{text} is a run", code="plan_or_task_expected", hint="name a plan or a task")
-    _refuse_elsewhere(tx, row, text)
+    _refuse_elsewhere(tx, plan_of(tx, row).project_id, text)
     return row
 
 
-def _refuse_elsewhere(tx: Tx, row: Plan | Task, text: str) -> None:
+def _refuse_elsewhere(tx: Tx, project_id: str, text: str) -> None:
     """Refuse to change work outside the user's current repository, even if it is named by its id."""
     here = project_here()
-    project = need(tx.get(Project, plan_of(tx, row).project_id), "the project")
+    project = need(tx.get(Project, project_id), "the project")
     if here is not None and project.path not in here:
         raise NotFound(
             f"nothing here is called {text!r}",
@@ -106,8 +106,10 @@ async def send(at: Session, verb: str, target: str, arguments: Mapping[str, Any]
         arguments = {**arguments, **seen}
 
     def ask(tx: Tx) -> Command:
+        plan = commands.plan_about(tx, target)
+        if (about := plan or tx.get(Loop, target)) is not None:
+            _refuse_elsewhere(tx, about.project_id, target)
         if verb not in _FREE:
-            plan = commands.plan_about(tx, target)
             check_spending(tx, caller_bounds(), [target] if plan is None else [plan.id])
         return commands.request(tx, new_id, actor=actor(), verb=verb, target=target, arguments=arguments)
 
