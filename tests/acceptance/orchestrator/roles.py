@@ -80,6 +80,7 @@ def plan() -> None:
     if wanted("request"):
         write("roadmap-update-request.md", "### Roadmap Update Required\n- Reason: too coarse\n")
         return
+    (FOLDER / "rounds" / current() / "selection-record.json").unlink(missing_ok=True)
     chosen, name = lineage(), current()
     nothing = {"depends_on_round_ids": [], "merge_after_item_ids": [], "parallel_group": None}
     folder = f"orchestrator/rounds/{name}"

@@ -540,6 +540,22 @@ def test_a_missing_role_is_an_error_of_the_stage_that_needs_it_and_is_not_substi
     assert not shop.started()
 
 
+@pytest.mark.capability("C063")
+@pytest.mark.more
+def test_a_role_that_you_commit_after_its_round_was_blocked_is_read(shop: Workshop) -> None:
+    prepared(shop, 1)
+    shop.git("rm", "-q", "orchestrator/roles/reviewer.md")
+    shop.git("commit", "-qm", "no reviewer")
+    said = shop("run", "orchestrator", timeout=200)
+    assert (said.code, shop.started_keys()) == (3, ["plan", "implement"])
+    assert "orchestrator/roles/reviewer.md is missing" in state(shop)["resume_errors"]["controller"]
+    shop.git("checkout", "-q", "HEAD~1", "--", "orchestrator/roles/reviewer.md")
+    shop.git("commit", "-qm", "a reviewer", "--", "orchestrator/roles")
+    said = shop("run", "orchestrator", timeout=200)
+    assert said.code == 0, said.out + said.err
+    assert shop.started_keys() == ["plan", "implement", "review"]
+
+
 def test_rounds_in_the_background_need_a_daemon(shop: Workshop) -> None:
     prepared(shop, 1)
     refused(shop("run", "orchestrator", "--detach"), 2, "no daemon runs here that could drive rounds")
@@ -690,6 +706,38 @@ def test_an_approval_that_is_not_valid_blocks_the_round_until_it_is_reviewed_aga
     moved = [one.payload["stage"] for one in shop.events("round_moved")]
     assert moved == ["review", "finalize-round"]
     assert statuses(shop) == ["done"]
+
+
+@pytest.mark.more
+@pytest.mark.capability("C057")
+@pytest.mark.parametrize(
+    ("stage", "name", "made_again"),
+    [
+        ("plan", "selection-record.json", ["plan", "implement", "review"]),
+        ("plan", "round-plan-record.json", ["plan", "implement", "review"]),
+        ("review", "review-record.json", ["review"]),
+        ("finalize-round", "closeout-record.json", []),
+    ],
+)
+def test_a_record_that_is_corrupt_is_written_again_by_its_own_role(
+    shop: Workshop, stage: str, name: str, made_again: list[str]
+) -> None:
+    prepared(shop, 1)
+    branch, path = "orchestrator/round-001-milestone-1", "orchestrator/worktrees/round-001"
+    shop.git("worktree", "add", "-q", "-b", branch, path)
+    before = {"plan": ("plan",)}.get(stage, ("plan", "implement", "review"))
+    for one in before:
+        subprocess.run([sys.executable, "tools/roles.py", one], cwd=shop.repository / path, check=True)
+    (shop.repository / path / "orchestrator/rounds/round-001" / name).write_text("{}")
+    live = {"round_id": "round-001", "stage": stage, "branch": branch, "worktree_path": path}
+    place = shop.repository / "orchestrator/state.json"
+    place.write_text(json.dumps(state(shop) | {"active_rounds": [live]}, indent=2))
+    said = shop("run", "orchestrator", timeout=200)
+    assert said.code == 0, said.out + said.err
+    assert shop.started_keys() == made_again
+    assert statuses(shop) == ["done"]
+    for file, schema in SCHEMAS.items():
+        jsonschema.validate(record(shop, "round-001", file), source_schemas()[schema])
 
 
 @pytest.mark.more

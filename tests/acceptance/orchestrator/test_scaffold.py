@@ -31,6 +31,14 @@ def test_a_scaffold_is_a_valid_folder_for_a_goal(shop: Workshop) -> None:
     assert "orchestrator/ is not finished: milestone-1, milestone-2" in again.err
 
 
+def test_a_folder_that_is_not_committed_begins_no_round(shop: Workshop) -> None:
+    assert shop("scaffold", "orchestrator", "Greet", "--check", "grep -q hello greet.txt", "--yes").code == 0
+    said = shop("run", "orchestrator", timeout=60)
+    assert said.code == 3, said.out + said.err
+    assert "not committed on trunk" in state(shop)["resume_errors"]["controller"]
+    assert (state(shop)["active_rounds"], shop.started()) == ([], [])
+
+
 @pytest.mark.more
 def test_a_scaffold_runs_as_it_is_and_gets_another_roadmap_when_it_is_done(shop: Workshop) -> None:
     shop("scaffold", "orchestrator", "Greet", "--check", "grep -q hello greet.txt", "--yes")

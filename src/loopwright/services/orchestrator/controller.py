@@ -142,6 +142,7 @@ class Controller:
     async def _begin(self, now: Now) -> None:
         desk, state = self.desk, now.state
         base = await desk.branches.tip(state.base_branch)
+        await self._check_committed(state, base)
         round_id = f"round-{await self._number(state):03d}"
         taken = {one.selection.milestone_id for one in now.observed.values() if one.selection}
         slug = next((one for one in now.view.ready if one not in taken), now.view.ready[0])
@@ -159,6 +160,16 @@ class Controller:
         if state.controller_stage is not ControllerStage.DISPATCH:
             changes.insert(0, edits.controller_to(ControllerStage.DISPATCH))
         desk.writer.edit_state(edits.both(*changes))
+
+    async def _check_committed(self, state: ControlState, base: str) -> None:
+        """Refuse to begin a round on a commit without the folder, where no role could read it."""
+        needed = [*manifest.SERIAL, f"{state.roadmap_dir.rstrip('/')}/roadmap-view.json"]
+        there = await self.desk.repository.files_at(base, needed)
+        if missing := [path for path in needed if path not in there]:
+            raise ControlError(
+                f"{', '.join(missing)}: not committed on {state.base_branch}; rounds start from its commits, so commit "
+                f"{manifest.FOLDER}/"
+            )
 
     async def _number(self, state: ControlState) -> int:
         """Return the number after the last round."""

@@ -201,12 +201,13 @@ async def brief(desk: Desk, asked: Assignment, tip: str) -> str:
     """Return the role's prompt: the contract and its role file as committed when the round began, and the stage."""
     files = []
     for path in (CONTRACT_FILE, role_file(asked.role)):
-        text = await desk.repository.file_at(asked.began, path)
-        if not (text or "").strip():
+        text = await role_text(desk, asked.began, path)
+        if not text:
             raise ControlError(
-                f"{path} is missing in commit {asked.began[:10]}, with which {asked.subject_id} began"
+                f"{path} is missing in commit {asked.began[:10]}, with which {asked.subject_id} began, and on "
+                f"{desk.base_branch}; commit it there"
             )
-        files.append(str(text).strip())
+        files.append(text)
     told = dict.fromkeys(("foreign", "request", "changes", "diagnosis", "refresh"), "") | dict(asked.told)
     return packaged("parts/round").fill(
         {
@@ -222,6 +223,14 @@ async def brief(desk: Desk, asked: Assignment, tip: str) -> str:
             **told,
         }
     )
+
+
+async def role_text(desk: Desk, began: str, path: str) -> str:
+    """Return a file of a role as committed when its round began; if there was none, as the user committed it later."""
+    for sha in (began, await desk.branches.tip(desk.base_branch)):
+        if text := (await desk.repository.file_at(sha, path) or "").strip():
+            return text
+    return ""
 
 
 def record_check(*arguments: str) -> GateCommand:

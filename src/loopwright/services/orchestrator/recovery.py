@@ -22,7 +22,7 @@ from loopwright.services.control import decisions
 from loopwright.services.driving.recorded_environments import submitting
 from loopwright.services.orchestrator import state_edits as edits
 from loopwright.services.orchestrator.control_plane import ControlError, view_of
-from loopwright.services.orchestrator.delegation import KIND, Assignment, Begun, begin, end
+from loopwright.services.orchestrator.delegation import KIND, Assignment, Begun, begin, end, role_text
 from loopwright.services.orchestrator.observing import Observed, observe
 from loopwright.services.orchestrator.record_check import FILE
 from loopwright.services.orchestrator.round_work import Interrupted, RoundWork, lineage, live_round
@@ -170,7 +170,7 @@ async def _is_investigated(work: RoundWork, state: ControlState, live: LiveRound
     """Return whether the investigator diagnosed this try, or cannot: its prompt did not exist when the round began."""
     desk = work.desk
     began = await work.began(live.round_id, live.branch, state.base_branch)
-    if await desk.repository.file_at(began, role_file(RoundRole.INVESTIGATOR)) is None:
+    if not await role_text(desk, began, role_file(RoundRole.INVESTIGATOR)):
         return True
     plan = await _investigation_plan(work, state, live)
     if plan is None or plan.completed_at is None:

@@ -54,7 +54,7 @@ def orchestrator(
         Print the result as JSON, and nothing else.
     """
     if migrate:
-        return _written(asyncio.run(migrated()), json=json)
+        return _written(asyncio.run(migrated()), "Migrate the roadmap", json=json)
     if goal is None:
         raise Refused(
             "a roadmap is for a goal, and there is none",
@@ -70,10 +70,10 @@ def orchestrator(
                 hint=f"`{to_type('scaffold', 'orchestrator', goal, yes=True)}` asks nothing; --milestone names one",
             )
         asked = _aligned(asked)
-    return _written(asyncio.run(scaffold(asked)), json=json)
+    return _written(asyncio.run(scaffold(asked)), "Add a roadmap", json=json)
 
 
-def _written(made: Scaffolded, *, json: bool) -> int:
+def _written(made: Scaffolded, subject: str, *, json: bool) -> int:
     if json:
         print_json({"roadmap_id": made.roadmap_id, "base_branch": made.base_branch, "files": made.files})
         return 0
@@ -83,7 +83,7 @@ def _written(made: Scaffolded, *, json: bool) -> int:
     )
     for path in made.files:
         out.print(f"  {escape(path)}")
-    out.print("read it, commit it:  git add orchestrator .gitignore && git commit -m 'Add a roadmap'")
+    out.print(f"read it, commit it:  git add orchestrator .gitignore && git commit -m '{subject}'")
     out.print(f"run its rounds:  {to_type('run', 'orchestrator')}")
     return 0
 
