@@ -34,7 +34,7 @@ from loopwright.adapters.sandbox.container import NOTES
 from loopwright.adapters.sources.text.writing import put_files
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.config.accounts import accounts as named_accounts
-from loopwright.config.home import user_file
+from loopwright.config.home import expand, user_file
 from loopwright.config.resolve import Settings
 from loopwright.core.policy.monitor import Thresholds
 from loopwright.core.policy.share import SlotLimits, read_slots
@@ -204,7 +204,7 @@ def chosen_sandbox(settings: Settings, env: Mapping[str, str], *, refuse: bool =
         wanted.level,
         program=wanted.program,
         home=settings.home,
-        own=_own_folders(settings, env),
+        own=(*_own_folders(settings, env), *_secret_files(settings, env)),
         user=user_folder(env),
         read=wanted.read,
         write=wanted.write,
@@ -216,6 +216,12 @@ def chosen_sandbox(settings: Settings, env: Mapping[str, str], *, refuse: bool =
     if refuse:
         chosen.check()
     return chosen
+
+
+def _secret_files(settings: Settings, env: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return the files with secrets that settings name: no run sees them, wherever they are."""
+    named = filter(None, (settings.values.forge.token_file, settings.values.env_file))
+    return tuple(expand(Path(one), env) for one in named)
 
 
 def _own_folders(settings: Settings, env: Mapping[str, str]) -> tuple[Path, ...]:

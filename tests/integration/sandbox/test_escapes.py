@@ -13,12 +13,16 @@ from pathlib import Path
 
 import pytest
 from tests.integration.keeper.conftest import keeper_of, text_of
-from tests.integration.sandbox.conftest import MakeContained
+from tests.integration.sandbox.conftest import PATH, MakeContained
 from tests.waiting import eventually
 from tests.wording_plugin import Wording
 
 from loopwright.adapters.processes.keepers import ProcessKeepers
-from loopwright.ports import Exit, RunSpec
+from loopwright.adapters.sandbox.bubblewrap import Bubblewrap
+from loopwright.app import chosen_sandbox
+from loopwright.config.resolve import load
+from loopwright.keeper import places
+from loopwright.ports import Exit, Reach, RunSpec
 
 
 async def run(keepers: ProcessKeepers, spec: RunSpec) -> Exit:
@@ -109,6 +113,37 @@ async def test_what_is_hidden_cannot_be_read(
     spec = contained(sh=f"{script} && echo seen")
     assert (await run(keepers, spec)).code != 0
     assert "seen" not in await text_of(keepers, spec)
+
+
+def test_a_file_with_secrets_that_settings_name_cannot_be_read_wherever_it_lies(
+    bwrap: str, outside: Path, tmp_path: Path
+) -> None:
+    def read(own: tuple[Path, ...], **more: tuple[Path, ...]) -> str:
+        walls = Bubblewrap(program=bwrap, own=own)
+        reach = Reach(directory=tmp_path / "run", cwd=Path("/"), env={"PATH": PATH}, **more)
+        words = [*walls.prefix(reach), "sh", "-c", f"cat {outside}; echo over"]
+        return subprocess.run(words, capture_output=True, text=True).stdout
+
+    (tmp_path / "run" / places.TMP).mkdir(parents=True)
+    folder = (outside.parent,)
+    assert read(()) == "preciousover\n"
+    assert [read((outside,)), read((outside,), readable=folder), read((outside,), writable=folder)] == [
+        "over\n"
+    ] * 3
+    assert outside.read_text() == "precious"
+
+
+def test_the_files_of_secrets_in_the_settings_are_hidden(bwrap: str, tmp_path: Path) -> None:
+    env = {
+        "HOME": str(tmp_path),
+        "LOOPWRIGHT_HOME": str(tmp_path / "own"),
+        "LOOPWRIGHT_SANDBOX__PROGRAM": bwrap,
+        "LOOPWRIGHT_FORGE__TOKEN_FILE": "~/forge.token",
+        "LOOPWRIGHT_ENV_FILE": "/srv/secrets.env",
+    }
+    found = chosen_sandbox(load(env, platform="linux"), env).sandbox
+    assert isinstance(found, Bubblewrap)
+    assert {tmp_path / "forge.token", Path("/srv/secrets.env"), tmp_path / "own"} <= set(found.own)
 
 
 async def test_what_tools_need_of_home_can_be_read_and_what_an_agent_has_there_is_a_copy(

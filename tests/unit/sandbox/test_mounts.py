@@ -1,12 +1,13 @@
 """Which path a contained process finds how: told from the table alone."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from loopwright.adapters.sandbox.bubblewrap import Bubblewrap
-from loopwright.adapters.sandbox.mounts import is_hidden, is_writable, mounts, ordered
+from loopwright.adapters.sandbox.mounts import Mount, is_hidden, is_writable, mounts, ordered
 from loopwright.core.values.containment import HomeView, PrivatePath
 from loopwright.ports import Reach
 
@@ -30,6 +31,23 @@ def table(user: Path, **more: Any) -> Any:
     return mounts(
         Reach(**{**values, **more}), own=(str(own),), readable=("/run/postgresql",), writable=("/srv/out",)
     )
+
+
+def test_a_file_with_secrets_is_hidden_wherever_it_would_be_seen(user: Path) -> None:
+    def hidden(secret: Path, *, bare: bool = False, **more: Any) -> bool:
+        reach = Reach(directory=user / "run", cwd=user, **more)
+        found = mounts(reach, own=(str(secret),), readable=(), writable=(), bare=bare)
+        return found.get(str(secret)) == Mount(kind="mask")
+
+    on_machine = Path(sys.prefix, "pyvenv.cfg").resolve()
+    assert hidden(on_machine)
+    assert hidden(on_machine, bare=True), "the image shows this Python"
+    assert not hidden(Path("/etc/passwd"), bare=True), "the image has its own"
+    in_gap = user / ".cargo" / "credentials"
+    assert not hidden(in_gap), "the temporary folder of the run does not have it"
+    assert hidden(in_gap, readable=(in_gap.parent,))
+    assert hidden(in_gap, writable=(user,))
+    assert hidden(in_gap, readable=(in_gap,))
 
 
 @pytest.fixture

@@ -57,10 +57,11 @@ def mounts(
 ) -> Table:
     """Return what a process finds where: the machine to read, with gaps, and its own things in them.
 
-    `own` are folders of Loopwright itself, the others what the user let everyone read or write. `bare`: it finds not
-    the machine but an image there, into which comes what would be found in a gap, or was named.
+    `own` are folders of Loopwright itself and files with its secrets, the others what the user let everyone read or
+    write. `bare`: it finds not the machine but an image there, into which comes what would be found in a gap, or was
+    named.
     """
-    made = _Table()
+    made, own = _Table(), tuple(own)
     made.dig(reach, own)
     made.show(_programs(reach, made.gaps))
     named = (*_named_files(reach, made.gaps), *_ourselves())
@@ -80,6 +81,8 @@ def mounts(
     private = join(reach.directory, places.TMP)
     for path in (private, *map(os.fspath, reach.writable), *writable):
         made.table[made.settled(path)] = Mount(kind="write", source=path)
+    for path in own:
+        made.conceal(path, bare=bare)
     return made.table
 
 
@@ -162,6 +165,16 @@ class _Table:
         view = join(reach.directory, places.HOME)
         self.table[self.settled(view)] = Mount(kind="write", source=view)
         self._link(home.place, view)
+
+    def conceal(self, path: str, *, bare: bool) -> None:
+        """Hide a file wherever it would be seen: on the machine itself, or in what is shown of it."""
+        place = folder = self._real(path)
+        while folder != "/" and (folder == place or folder not in self.table):
+            folder = dirname(folder)
+        mount = self.table.get(folder)
+        is_shown = not bare if mount is None else mount.source != "" and self._real(mount.source) == folder
+        if os.path.isfile(place) and (is_shown or place in self.table):
+            self.table[place] = Mount(kind="mask")
 
     def _link(self, path: str, target: str) -> None:
         """Put a link into a gap; elsewhere the one that is there is seen."""
