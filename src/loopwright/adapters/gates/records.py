@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -105,12 +106,18 @@ def read_seen(directory: Path, count: int) -> list[Witnessed | None]:
     found: list[Witnessed | None] = []
     for n, (entry, how) in enumerate(zip(entries, settled["commands"], strict=True), 1):
         seen = entry["seen"] and _file(folder / f"{n}.seen", entry["seen"]["sha256"])
-        watched = read_witness(seen, how["names"]) if seen else None
+        watched = _watched(seen, tuple(how["names"].items())) if seen else None
         reported = _reported(folder / f"{n}.xml", entry["junit"])
         if watched is not None and watched.tried and reported is not None:
             watched = replace(reported, problems=watched.problems, tried=True)
         found.append(watched or reported)
     return found
+
+
+@lru_cache(maxsize=4)
+def _watched(seen: bytes, names: tuple[tuple[str, str], ...]) -> Witnessed | None:
+    """Read what a witness wrote: of a run, and each time of the base that it is compared with."""
+    return read_witness(seen, dict(names))
 
 
 def _reported(path: Path, taken: Mapping[str, Any] | None) -> Witnessed | None:

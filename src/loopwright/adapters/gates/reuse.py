@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -101,18 +102,23 @@ def programs_of(commands: Sequence[GateCommand], env: Mapping[str, str]) -> Prog
     found: dict[str, list[str | int]] = {}
     for command in commands:
         for word in _words(command.command):
-            if word not in found and (place := shutil.which(word, path=env.get("PATH", ""))):
+            if (
+                not word.startswith("-")
+                and word not in found
+                and (place := shutil.which(word, path=env.get("PATH", "")))
+            ):
                 found[word] = [word, os.path.realpath(place), *_stamps(Path(place))]
     return list(found.values())
 
 
-def _words(command: str) -> list[str]:
+@lru_cache(maxsize=256)
+def _words(command: str) -> tuple[str, ...]:
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     try:
-        return list(lexer)
+        return tuple(lexer)
     except ValueError:
-        return command.split()
+        return tuple(command.split())
 
 
 def _stamps(program: Path) -> list[int]:

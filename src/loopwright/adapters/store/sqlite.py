@@ -40,6 +40,9 @@ _TABLES: Final = Path(__file__).with_name("tables.sql")
 _STATEMENTS: Final = 500
 """How many a connection keeps prepared: a plan has some hundred and fifty, and to prepare one takes the longest."""
 
+_CACHED_KIB: Final = 1024
+"""How much of the file a connection keeps in memory: the system keeps it too."""
+
 _COMPILED: Final[dict[Any, Any]] = {}
 """Statements that were compiled already, for all files that this process opens: that takes longer than to run them."""
 
@@ -204,6 +207,7 @@ class SqliteBackend:
             cached_statements=_STATEMENTS,
         )
         try:
+            connection.execute(f"PRAGMA cache_size = -{_CACHED_KIB}")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA fullfsync = ON")  # on macOS a plain fsync stops short of the disk

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from loopwright.adapters.machine.threads import share_memory
 from loopwright.app import Home, open_home
 from loopwright.config.resolve import Settings
 from loopwright.services.homes.caller import environment
@@ -39,6 +40,7 @@ async def session() -> AsyncIterator[Session]:
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Session]:
     """Open the home that the settings name, and close it at the end."""
+    share_memory()
     home = open_home(settings, environment())
     log_to(home.root)
     try:
