@@ -1,6 +1,8 @@
 """The daemon runs the plans of a home and answers requests about them."""
 
 import json
+import sys
+from typing import Any
 
 import httpx
 import pytest
@@ -58,6 +60,40 @@ def test_a_killed_daemon_leaves_its_agents_running_and_the_next_one_adopts_them(
     agent.let_go()
     eventually(lambda: served.row(Plan).status == "VERIFIED", timeout=90)
     assert served.started() == [("one", 1)]
+
+
+def test_a_daemon_in_the_background_is_started_restarted_and_ended_and_its_agents_stay(
+    served: Served,
+) -> None:
+    agent = served.gate("agent")
+    plan = served.chain("one", "two", steps={"one": [[agent.step, {"write": "one", "text": "1\n"}]]})
+    first = served("up", "--port", "0", "--slots", "2", "--json").document
+    try:
+        options = _note(served)["arguments"]
+        held = served("up", "--port", "0", "--json")
+        assert held.document["error"]["code"] == "daemon_running", held.out
+        assert str(first["pid"]) in held.document["error"]["message"]
+        assert served.run(plan, "--detach").code == 0
+        served.until_started("one")
+        second = served("restart", "--json").document
+        assert second["pid"] != first["pid"]
+        assert _note(served)["arguments"] == options
+        assert "--slots" in options
+        agent.let_go()
+        eventually(lambda: served.row(Plan).status == "VERIFIED", timeout=90)
+        assert served.started() == [("one", 1), ("two", 1)], "the agent was adopted, not started again"
+    finally:
+        ended = served("down", "--json").document
+    assert ended == {"ended": second["pid"]}
+    assert served("down", "--json").document == {"ended": None}
+    written = served("service", "install", "--port", "8377")
+    assert "loopwright" in written.out, written.err
+    assert list(served.program.user.rglob("loopwright.service" if sys.platform == "linux" else "*.plist"))
+
+
+def _note(served: Served) -> dict[str, Any]:
+    note: dict[str, Any] = json.loads((served.home / "daemon.json").read_text())
+    return note
 
 
 def test_a_second_daemon_names_the_one_that_holds_the_home(served: Served) -> None:

@@ -25,6 +25,12 @@ class Unit:
 
 def unit_for(platform: str, env: Mapping[str, str], home: Path, arguments: Sequence[str] = ()) -> Unit:
     """Return the unit for this platform."""
+    if env.get("LOOPWRIGHT_DATABASE"):
+        raise UserError(
+            "a service does not see the variable LOOPWRIGHT_DATABASE of this terminal",
+            code="database_not_in_settings",
+            hint="put `database` into your config.toml, and unset the variable",
+        )
     folder = Path(env.get("HOME") or "~").expanduser()
     command = [sys.executable, "-m", "loopwright.cli", "serve", *arguments]
     if platform == "darwin":
@@ -52,8 +58,8 @@ Description=Loopwright daemon
 After=network-online.target
 
 [Service]
-ExecStart={" ".join(map(quote, command))}
-Environment=LOOPWRIGHT_HOME={quote(str(home))}
+ExecStart={" ".join(map(_word, command))}
+Environment={_word(f"LOOPWRIGHT_HOME={home}")}
 KillMode=process
 Restart=on-failure
 RestartSec=5
@@ -61,6 +67,12 @@ RestartSec=5
 [Install]
 WantedBy=default.target
 """
+
+
+def _word(text: str) -> str:
+    """Return a word as systemd reads it: `%` begins a specifier, also inside quotes."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{escaped}"'
 
 
 def _plist(command: Sequence[str], home: Path) -> str:
