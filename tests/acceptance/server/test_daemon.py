@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -94,6 +95,41 @@ def test_a_daemon_in_the_background_is_started_restarted_and_ended_and_its_agent
 def _note(served: Served) -> dict[str, Any]:
     note: dict[str, Any] = json.loads((served.home / "daemon.json").read_text())
     return note
+
+
+SLOW_STACK = """
+import sys, time
+from pathlib import Path
+
+for name in ("fastapi", "starlette", "uvicorn.config"):
+    assert name not in sys.modules, name
+while not Path({release!r}).exists():
+    time.sleep(0.01)
+sys.path.remove({folder!r})
+del sys.modules["uvicorn"]
+import uvicorn
+"""
+"""A package `uvicorn` that takes as long to load as the test wants, and then is the real one."""
+
+
+def test_the_daemon_starts_agents_before_the_http_stack_is_loaded(served: Served) -> None:
+    folder, release = served.place / "slow", served.place / "release"
+    (folder / "uvicorn").mkdir(parents=True)
+    (folder / "uvicorn" / "__init__.py").write_text(
+        SLOW_STACK.format(folder=str(folder), release=str(release))
+    )
+    served.program.env["PYTHONPATH"] = str(folder)
+    served.program.python = f"{Path(sys.executable).parent}/./{Path(sys.executable).name}"  # a new process
+    daemon = served.start("serve", "--port", "0", "--json")
+    served.program.python = sys.executable
+    del served.program.env["PYTHONPATH"]
+    eventually((served.home / "loop_registry.json").exists, timeout=60)
+    assert served.run(served.chain("one"), "--detach").code == 0
+    served.until_started("one")
+    assert not (served.home / "daemon.json").exists(), "it does not listen yet"
+    release.touch()
+    daemon.until('"listening"')
+    eventually(lambda: served.row(Plan).status == "VERIFIED", timeout=90)
 
 
 def test_a_second_daemon_names_the_one_that_holds_the_home(served: Served) -> None:

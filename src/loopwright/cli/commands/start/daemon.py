@@ -5,6 +5,7 @@ import json as jsonlib
 import os
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -52,14 +53,13 @@ def serve(
     json
         Print one JSON document per line.
     """
-    try:
-        import fastapi  # noqa: F401 - only to say what is missing
-    except ImportError as missing:
+    # Only looked for: the worker schedules while they are imported.
+    if find_spec("fastapi") is None or find_spec("uvicorn") is None:
         raise UserError(
             "the server is not installed",
             code="server_not_installed",
             hint="pip install 'loopwright[server]'",
-        ) from missing
+        )
     # The server is an extra, and `up` and `down` do without it.
     from loopwright.server.daemon import Listening, Started
 
