@@ -528,6 +528,22 @@ def test_a_state_in_which_nothing_can_be_recorded_is_left_as_it_is(shop: Worksho
         assert place.read_text() == text
 
 
+@pytest.mark.capability("C046")
+def test_a_transition_that_the_table_does_not_have_is_refused_and_recorded(shop: Workshop) -> None:
+    """Another controller left a round that is done, and that is not merged."""
+    prepared(shop, 1)
+    branch, path = "orchestrator/round-001-milestone-1", "orchestrator/worktrees/round-001"
+    shop.git("worktree", "add", "-q", "-b", branch, path)
+    live = {"round_id": "round-001", "stage": "done", "branch": branch, "worktree_path": path}
+    place = shop.repository / "orchestrator/state.json"
+    place.write_text(json.dumps(state(shop) | {"active_rounds": [live]}, indent=2))
+    said = shop("run", "orchestrator", timeout=60)
+    assert said.code == 3, said.out + said.err
+    assert state(shop)["active_rounds"] == [live]
+    assert "round round-001: done -> review is not allowed" in state(shop)["resume_errors"]["controller"]
+    assert not shop.started()
+
+
 @pytest.mark.capability("C063")
 def test_a_missing_role_is_an_error_of_the_stage_that_needs_it_and_is_not_substituted(shop: Workshop) -> None:
     prepared(shop, 1)

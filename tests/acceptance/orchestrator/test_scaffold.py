@@ -31,6 +31,22 @@ def test_a_scaffold_is_a_valid_folder_for_a_goal(shop: Workshop) -> None:
     assert "orchestrator/ is not finished: milestone-1, milestone-2" in again.err
 
 
+def test_a_scaffold_is_written_after_its_questions_and_only_if_you_agree(shop: Workshop) -> None:
+    def asked(answers: str) -> str:
+        return shop.on_terminal("scaffold", "orchestrator", "Greet", typing=("Which milestones", answers))
+
+    lines = "Say hello\nSay goodbye\n\na server\n\ngrep -q hello greet.txt\n\n"
+    assert "nothing was written" in asked(f"{lines}n\n")
+    assert not (shop.repository / "orchestrator").exists()
+    said = asked(f"{lines}y\n")
+    for words in ("milestones: Say hello; Say goodbye", "out of scope: a server", "run its rounds:"):
+        assert words in said
+    assert statuses(shop) == ["pending", "pending"]
+    (roadmap,) = (shop.repository / "orchestrator").glob("roadmaps/*/rev-001/roadmap.md")
+    assert "Not in scope: a server" in roadmap.read_text()
+    assert "grep -q hello greet.txt" in (roadmap.parent / "verification.md").read_text()
+
+
 def test_a_folder_that_is_not_committed_begins_no_round(shop: Workshop) -> None:
     assert shop("scaffold", "orchestrator", "Greet", "--check", "grep -q hello greet.txt", "--yes").code == 0
     said = shop("run", "orchestrator", timeout=60)

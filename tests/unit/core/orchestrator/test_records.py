@@ -325,6 +325,19 @@ def test_a_planner_changes_a_roadmap_only_in_the_new_revision_of_an_update() -> 
     assert foreign_to(RoundRole.PLANNER, changed, "round-001") == changed
 
 
+@pytest.mark.capability("C058")
+def test_an_investigator_writes_its_diagnosis_and_nothing_else() -> None:
+    own = round_file("recovery_investigation", "round-001")
+    others = (
+        round_file("recovery_investigation", "round-002"),
+        *(round_file(key, "round-001") for key in ("plan", "implementation_notes", "review_record")),
+        update_file("round-001"),
+        "orchestrator/state.json",
+        "src/module.py",
+    )
+    assert foreign_to(RoundRole.INVESTIGATOR, (own, *others), "round-001") == others
+
+
 def test_no_role_writes_into_another_round() -> None:
     for key, role in (("plan", RoundRole.PLANNER), ("implementation_notes", RoundRole.IMPLEMENTER)):
         assert foreign_to(role, (round_file(key, "round-002"),), "round-001")
