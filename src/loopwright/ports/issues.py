@@ -1,4 +1,4 @@
-"""Issues of a forge, and what its people and its checks say about a pull request."""
+"""Issues of a forge, and the comments and checks of a pull request."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issue:
-    """An issue that has a label, and what happened to it."""
+    """An issue with a label, and its history."""
 
     n: int
     url: str
@@ -18,7 +18,7 @@ class Issue:
     labels: tuple[str, ...]
     is_open: bool
     labelled_by: str
-    """The account that set the label last; empty if a program did, or no account that is known."""
+    """The account that set the label last; empty for a program or an unknown account."""
     labelled_at: datetime | None
     """When it was set last; None if it never was."""
     edited_at: datetime | None
@@ -43,12 +43,12 @@ class FailedCheck:
     id: str
     name: str
     text: str
-    """What it says about that, in its own words."""
+    """Its own explanation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checks:
-    """What the checks of a commit say."""
+    """The results of a commit's checks."""
 
     running: bool
     failed: tuple[FailedCheck, ...]
@@ -66,7 +66,7 @@ class RequestStatus:
 class Issues(Protocol):
     """The issues and pull requests of one repository on a forge.
 
-    Every method raises `Refused` with what to do, or `Busy` when it should be asked again later.
+    Every method raises `Refused` with what to do, or `Busy` if it should be called again later.
     """
 
     @property
@@ -95,10 +95,10 @@ class Issues(Protocol):
         """Return the status of a pull request."""
 
     async def request_remarks(self, n: int) -> Sequence[Remark]:
-        """Return what people say about a pull request that is still to be looked at, the oldest first."""
+        """Return the unresolved comments on a pull request, the oldest first."""
 
     async def request_comment(self, n: int, text: str) -> None:
         """Comment on a pull request."""
 
     async def checks(self, sha: str) -> Checks:
-        """Return what the checks of a commit say."""
+        """Return the results of a commit's checks."""

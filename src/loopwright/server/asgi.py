@@ -97,7 +97,7 @@ _PAGES = (
 _SUMMARY = "Create, watch, steer and answer loops of coding agents."
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
-    "4XX": {"model": Problem, "description": "The request cannot be carried out; `code` says why."},
+    "4XX": {"model": Problem, "description": "The request failed; `code` names the cause."},
     "5XX": {"model": Problem, "description": "The server failed."},
 }
 

@@ -32,7 +32,7 @@ class Connection(H11Protocol):
         self._watch_head()
 
     def data_received(self, data: bytes) -> None:
-        """Take in what the client sent."""
+        """Read bytes from the client."""
         super().data_received(data)
         self._watch_head()
 

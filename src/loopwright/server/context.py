@@ -18,10 +18,10 @@ from loopwright.services.remote.pages import LARGEST, USUAL, Asked
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How long clients may take."""
+    """Time limits for clients."""
 
     unread_s: float = 20.0
-    """To read what a stream sent."""
+    """To read a part of a stream."""
     body_s: float = 30.0
     """To send the body of a request."""
 
@@ -62,11 +62,11 @@ async def _matching(
         str | None,
         Header(
             max_length=200,
-            description="The ETag of what you saw. If it has changed since, the answer is 412 and nothing happens.",
+            description="The ETag that you saw. If it has changed since, the reply is 412 and nothing happens.",
         ),
     ] = None,
 ) -> Caller:
-    """Return the caller; let the change be refused if the caller saw another version."""
+    """Return the caller; the change is refused if the caller saw another version."""
     version = (if_match or "").strip().removeprefix("W/").strip('"')
     is_any = not version or version == "*"
     loop_id = request.path_params.get("loop_id")
@@ -86,5 +86,5 @@ Reader = Annotated[Caller, Depends(_allowed(Scope.READ))]
 Operator = Annotated[Caller, Depends(_allowed(Scope.OPERATE))]
 Paging = Annotated[Asked, Depends(_asked)]
 Writer = Annotated[Caller, Depends(_matching)]
-"""An operator that may name the version which it wants to change."""
+"""An operator that may name the version to change."""
 Admin = Annotated[Caller, Depends(_allowed(Scope.ADMIN))]

@@ -128,12 +128,12 @@ async def serve(
 async def _work(at: Session, stop: asyncio.Event, slots: int | None, tell: Tell) -> None:
     def told(news: WorkerNews | Interrupted) -> None:
         if isinstance(news, StandingBy):
-            tell(f"process {news.pid} works in this home; the daemon takes over as soon as it lets go")
+            tell(f"process {news.pid} works in this home; the daemon takes over when it ends")
         elif isinstance(news, Ended):
-            tell(f"process {news.pid} did nothing any more and was ended; the daemon takes over")
+            tell(f"process {news.pid} made no progress and was ended; the daemon takes over")
         elif isinstance(news, Interrupted):
-            log.warning("no work starts now: %s", news.why)
-            tell(f"no work starts until the database is back: {news.why}")
+            log.warning("work cannot start now: %s", news.why)
+            tell(f"work cannot start until the database answers again: {news.why}")
 
     await keep_working_in(at, slots=slots, stop=stop, tell=told)
 

@@ -18,16 +18,16 @@ PAGE: Final = 500
 _RECENT: Final = 5_000
 """How many events stay in memory; a stream that is further behind reads from the database."""
 _SPAN: Final = 20_000
-"""How many numbers one look at the database covers: none holds up the others."""
+"""How many events one read of the database covers, so that no read takes long."""
 _TICK_S: Final = 5.0
-"""How long the poller waits at most if no process tells it of a commit."""
+"""The longest wait of the poller if no process reports a commit."""
 _AGAIN_S: Final = 1.0
-"""How long it waits before it looks again at a database that does not answer."""
+"""The wait before it asks an unreachable database again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Some events, and how far the log was read to find them."""
+    """Some events, and the position up to which the log was read."""
 
     events: tuple[RecordedEvent, ...]
     last: int
@@ -59,7 +59,7 @@ class Feed:
         self._last = self._before = await events.last(self._at)
 
     async def run(self) -> None:
-        """Read new events until this task is cancelled; a database that does not answer is asked again."""
+        """Read new events until this task is cancelled; an unreachable database is asked again."""
         while True:
             try:
                 await self._read()
@@ -92,7 +92,7 @@ class Feed:
             self._texts.pop(event.n, None)
 
     async def begin(self, n: int) -> int:
-        """Return where a reader continues that has seen the log up to `n`: no number is beyond its end."""
+        """Return where a reader that has seen the log up to `n` continues, at most the end of the log."""
         # Another daemon may have sent it more than this one has read.
         return n if n <= self._last else min(n, await events.last(self._at))
 

@@ -1,4 +1,4 @@
-"""What every request passes first: host, origin, size, time, and the token."""
+"""The checks that every request passes first: host, origin, size, time and token."""
 
 import asyncio
 import time
@@ -20,7 +20,7 @@ LARGEST_BODY: Final = 1 << 20
 LARGEST_HEAD: Final = 16 << 10
 LONGEST_ADDRESS: Final = 8 << 10
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", "/login"})
-"""Paths that need no token: they say nothing about projects."""
+"""Paths that need no token: they tell nothing about projects."""
 OPEN_FOLDER: Final = "/static/"
 """The files of the pages need no token either."""
 RUN_HEADER: Final = "loopwright-run"
@@ -35,7 +35,7 @@ FindCaller = Callable[[str, Origin], Awaitable[Caller | None]]
 
 
 class FailedLogins:
-    """Counts wrong tokens per client, so that guessing gets slow. A right token always passes."""
+    """Counts wrong tokens per client, which makes guessing slow. A valid token always passes."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -124,7 +124,7 @@ class Guard:
             ) from late
 
     def _check_host(self, headers: Mapping[str, str]) -> None:
-        """Refuse a name that the daemon does not answer to: a page in a browser may use its own (DNS rebinding)."""
+        """Refuse an unknown host name: a hostile page can point its own name at this server (DNS rebinding)."""
         host = _without_port(headers.get("host", ""))
         if "*" not in self._hosts and host not in self._hosts:
             raise HttpProblem(
@@ -134,7 +134,7 @@ class Guard:
             )
 
     def _check_origin(self, headers: Mapping[str, str], method: str) -> None:
-        """Refuse a change that a page of another site asks for."""
+        """Refuse a change that a page of another site requests."""
         origin = headers.get("origin")
         if origin is None or method in _SAFE:
             return
@@ -218,7 +218,7 @@ def _cookie(headers: Mapping[str, str]) -> str:
 
 
 def _is_from_here(headers: Mapping[str, str], method: str) -> bool:
-    """Return whether a cookie may be believed: a change must come from a page of this server."""
+    """Return whether a cookie counts: a change must come from a page of this server."""
     if method in _SAFE:
         return True
     # The origin was compared with the host before; a browser sends one with every change.
@@ -226,7 +226,7 @@ def _is_from_here(headers: Mapping[str, str], method: str) -> bool:
 
 
 def _reply_to(refused: HttpProblem, scope: Scope, headers: Mapping[str, str]) -> ASGIApp:
-    """Return the reply to a refused request: a browser that has to sign in gets the form."""
+    """Return the reply to a refused request: a browser without a session gets the sign-in form."""
     is_page = "text/html" in headers.get("accept", "") and not scope["path"].startswith("/api/")
     if refused.status is HTTPStatus.UNAUTHORIZED and is_page and scope["method"] == "GET":
         wanted = quote(

@@ -1,4 +1,4 @@
-"""What the daemon did: one line of JSON for each request, and counters for `/metrics`.
+"""The request log, one line of JSON for each request, and counters for `/metrics`.
 
 No line has a token, a query or a body: a path is written as its template.
 """
@@ -67,7 +67,7 @@ class Journal:
         self._figures = figures
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass one request on, and note what came of it."""
+        """Pass one request on, and log its result."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

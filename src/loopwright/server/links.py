@@ -8,7 +8,7 @@ _LINK_S: Final = 120.0
 
 
 class LoginLinks:
-    """Codes that sign one browser in, once, within two minutes: a link may be seen by others, a token must not be."""
+    """Codes that sign in one browser, once, within two minutes. A link can leak, so it does not contain the token."""
 
     def __init__(self) -> None:
         self._codes: dict[str, tuple[str, float]] = {}

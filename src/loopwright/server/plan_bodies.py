@@ -1,4 +1,4 @@
-"""What requests about plans say, and the short answers to them."""
+"""Bodies of requests about plans, and the short replies."""
 
 from datetime import datetime
 from typing import Literal
@@ -12,7 +12,7 @@ from loopwright.services.remote import plans
 
 
 class Result(BaseModel):
-    """What a decision came to."""
+    """The result of a decision."""
 
     command: str = Field(description="The id of its record.")
     result: str
@@ -22,22 +22,22 @@ class Result(BaseModel):
 class Pause(SnakeRequest):
     """How to pause."""
 
-    now: bool = Field(default=False, description="Interrupt the agents that run; else they may finish.")
+    now: bool = Field(default=False, description="Interrupt running agents; otherwise they may finish.")
 
 
 class Retry(SnakeRequest):
     """How to try a task again."""
 
-    note: str | None = Field(default=None, max_length=20_000, description="What the agent should know.")
+    note: str | None = Field(default=None, max_length=20_000, description="A note for the agent.")
     agent: AgentName | None = None
     model: ModelName | None = None
 
 
 class Skip(SnakeRequest):
-    """Why a task is given up."""
+    """Why you give up the task."""
 
     reason: str = Field(default="", max_length=2000)
-    chain: bool = Field(default=False, description="Also give up every task that waits for this one.")
+    chain: bool = Field(default=False, description="Also give up every task that depends on this one.")
 
 
 class ChangeTask(SnakeRequest):
@@ -78,13 +78,15 @@ class DispatchPlan(SnakeRequest):
     """How to dispatch a draft."""
 
     parallel: bool = Field(default=True, description="Run tasks at the same time.")
-    despite: str = Field(default="", max_length=2000, description="Why to run it against its evaluation.")
+    despite: str = Field(
+        default="", max_length=2000, description="Your reason to run a plan that its evaluation refused."
+    )
 
 
 class VerifyPlan(SnakeRequest):
     """How to verify a plan."""
 
-    partial: bool = Field(default=False, description="Give up the tasks that failed, and judge what landed.")
+    partial: bool = Field(default=False, description="Give up the failed tasks, and judge the landed work.")
 
 
 class Fail(SnakeRequest):
@@ -102,7 +104,7 @@ class Replan(SnakeRequest):
 
 
 class EditTask(CamelRequest):
-    """A task of a draft as it should be; a part that is left out stays as it is."""
+    """The new content of a draft's task; a part that you leave out does not change."""
 
     task_id: str = Field(
         min_length=1, max_length=128, description="Its id or its key; a new key adds a task."
@@ -118,7 +120,7 @@ class EditTask(CamelRequest):
 
 
 class EditDraft(CamelRequest):
-    """A draft as it should be."""
+    """The new content of a draft."""
 
     title: str | None = Field(default=None, min_length=1, max_length=500)
     tasks: list[EditTask] | None = Field(
@@ -164,7 +166,7 @@ class DispatchedPlan(Camel):
 
 
 class VerifiedPlan(Camel):
-    """A plan that was judged."""
+    """A verified plan, or one that failed verification."""
 
     plan_id: str
     status: PlanState

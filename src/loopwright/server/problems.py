@@ -50,18 +50,24 @@ HTTP_CODES: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
     "bad_request": (HTTPStatus.BAD_REQUEST, "The body cannot be read."),
     "body_too_large": (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is larger than 1 MiB."),
     "body_too_slow": (HTTPStatus.REQUEST_TIMEOUT, "The body did not arrive in time."),
-    "defect": (HTTPStatus.INTERNAL_SERVER_ERROR, "Loopwright has a defect; the log of the daemon says more."),
+    "defect": (
+        HTTPStatus.INTERNAL_SERVER_ERROR,
+        "Loopwright has a defect; the daemon's log has the details.",
+    ),
     "head_too_large": (HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "The headers are too large."),
     "host_wrong": (HTTPStatus.MISDIRECTED_REQUEST, "The daemon does not answer to this host name."),
     "idempotency_key_wrong": (HTTPStatus.UNPROCESSABLE_ENTITY, "The `Idempotency-Key` is empty or too long."),
     "method_not_allowed": (HTTPStatus.METHOD_NOT_ALLOWED, "The path does not take this method."),
     "not_found": (HTTPStatus.NOT_FOUND, "No endpoint has this path."),
     "not_ready": (HTTPStatus.SERVICE_UNAVAILABLE, "The daemon cannot start work now."),
-    "origin_wrong": (HTTPStatus.FORBIDDEN, "A page of another site asked for a change."),
-    "reply_not_kept": (HTTPStatus.CONFLICT, "The request was carried out, and its reply had a secret."),
+    "origin_wrong": (HTTPStatus.FORBIDDEN, "A page of another site sent the request."),
+    "reply_not_kept": (
+        HTTPStatus.CONFLICT,
+        "The request was carried out, but its reply contained a secret and was not kept.",
+    ),
     "request_wrong": (HTTPStatus.UNPROCESSABLE_ENTITY, "Fields are unknown, missing or wrong; see `errors`."),
     "token_missing": (HTTPStatus.UNAUTHORIZED, "The request has no token."),
-    "token_unknown": (HTTPStatus.UNAUTHORIZED, "No token is like this one, or it was revoked."),
+    "token_unknown": (HTTPStatus.UNAUTHORIZED, "The token does not exist or was revoked."),
     "too_many_failed_logins": (HTTPStatus.TOO_MANY_REQUESTS, "The client sent too many wrong tokens."),
 }
 """Causes that only HTTP has: the status, and what it means."""
@@ -83,7 +89,7 @@ class HttpProblem(Exception):
 
 
 class NotModified(Exception):
-    """The client has the document already."""
+    """The client already has the document."""
 
     def __init__(self, tag: str) -> None:
         super().__init__(tag)
@@ -161,7 +167,7 @@ def of_invalid(errors: list[dict[str, Any]]) -> Response:
 
 
 def of_defect(error: Exception, request_id: str) -> Response:
-    """Return the problem of a defect, and log what only the log may say."""
+    """Return the problem of a defect, and log the details that the client must not see."""
     log.error("a request failed", exc_info=error, extra={"request_id": request_id})
     return of_http(
         HttpProblem(

@@ -104,7 +104,10 @@ class _Recorded:
 
 def _secret() -> tuple[int, str]:
     refused = of_http(
-        HttpProblem("reply_not_kept", "this request was carried out; its reply had a secret and is not kept")
+        HttpProblem(
+            "reply_not_kept",
+            "this request was carried out already; its reply contained a secret, so it was not kept",
+        )
     )
     return refused.status_code, bytes(refused.body).decode()
 

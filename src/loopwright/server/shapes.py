@@ -22,12 +22,12 @@ from loopwright.services.remote.projects import ProjectView
 from loopwright.services.remote.runs import LogPage
 
 ModelName = Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9][!-~]*$")]
-"""The name of a model: an agent must not take it for an option."""
+"""The name of a model. It cannot look like an option of the agent's program."""
 ModelText = Annotated[str, Form(max_length=200, pattern=r"^$|^[A-Za-z0-9][!-~]*$")]
 """The same in a form, where it may be left out."""
 AgentName = Annotated[str, Field(max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 ORG: Final = "local"
-"""The organisation of everything in a home: a home belongs to one."""
+"""The organisation of everything in a home: each home has exactly one."""
 
 
 NEXT: Final = Field(default=None, description="`after` for the next page; null on the last one.")
@@ -58,7 +58,7 @@ class CamelRequest(BaseModel):
 
 
 class Place(BaseModel):
-    """One thing that is wrong, and where."""
+    """One problem and its place."""
 
     place: str = Field(alias="in", description="The field of the request, or the file with the work.")
     message: str
@@ -73,8 +73,8 @@ class Problem(BaseModel):
     code: str = Field(description="The stable name of the cause.")
     detail: str
     hint: str | None = Field(default=None, description="What to do.")
-    errors: list[Place] | None = Field(default=None, description="Everything that is wrong, with its place.")
-    choices: list[str] | None = Field(default=None, description="What an ambiguous name could mean.")
+    errors: list[Place] | None = Field(default=None, description="Every problem with its place.")
+    choices: list[str] | None = Field(default=None, description="The possible meanings of an ambiguous name.")
 
 
 class GateCheck(Camel):
@@ -87,14 +87,14 @@ class GateCheck(Camel):
 
 
 class GateResult(Camel):
-    """What the complete gate said."""
+    """The result of the complete gate."""
 
     passed: bool
     checks: list[GateCheck]
 
 
 class EvaluationFinding(Camel):
-    """Something that the evaluation of a plan found."""
+    """A finding of a plan's evaluation."""
 
     check: str
     weight: str
@@ -102,10 +102,10 @@ class EvaluationFinding(Camel):
 
 
 class PlanEvaluation(Camel):
-    """Whether a plan may run. One that did not pass is dispatched with a reason only."""
+    """Whether a plan may run. A plan that did not pass needs a reason to be dispatched."""
 
     passed: bool
-    despite: str = Field(default="", description="Why it runs all the same.")
+    despite: str = Field(default="", description="Why it runs although it did not pass.")
     findings: list[EvaluationFinding]
 
 
@@ -134,10 +134,10 @@ class PlanDocument(Camel):
     loop_id: str
     org_id: str = ORG
     run_id: str | None = Field(default=None, description="The run that its inspection packet is about.")
-    packet_id: str | None = Field(default=None, description="The inspection packet that it was made of.")
-    replaces: str | None = Field(default=None, description="The plan that it was planned again for.")
+    packet_id: str | None = Field(default=None, description="The inspection packet that it was planned from.")
+    replaces: str | None = Field(default=None, description="The plan that it replaces.")
     planner_plan_id: str | None = Field(
-        default=None, description="The plan whose run is the agent that writes the tasks."
+        default=None, description="The plan of the planner that writes the tasks."
     )
     title: str
     status: PlanState
@@ -145,7 +145,7 @@ class PlanDocument(Camel):
     autonomy: str
     evaluating: bool = Field(
         default=False,
-        description="The complete gate runs before the verification, while a task may still fix it.",
+        description="The complete gate runs before verification, while a task can still fix failures.",
     )
     evaluation: PlanEvaluation
     outcome: str | None = None
@@ -160,7 +160,7 @@ class PlanDocument(Camel):
     created_at: datetime
     updated_at: datetime
     executed_at: datetime | None = Field(default=None, description="When it was dispatched.")
-    completed_at: datetime | None = Field(default=None, description="When its last task was settled.")
+    completed_at: datetime | None = Field(default=None, description="When its last task ended.")
     verified_at: datetime | None = Field(default=None, description="When the complete gate finished.")
 
 
@@ -218,7 +218,7 @@ class RunPage(Camel):
 
 
 class LogLine(Camel):
-    """One line that a run printed."""
+    """One line of output."""
 
     offset: int
     stream: str
@@ -226,7 +226,7 @@ class LogLine(Camel):
 
 
 class Logs(Camel):
-    """Some lines that a run printed."""
+    """Some lines of output."""
 
     logs: list[LogLine]
     next_offset: int
@@ -258,7 +258,7 @@ class EventPage(Camel):
 
     events: list[EventDocument]
     last: int = Field(description="The value of `after` for the next request.")
-    has_more: bool = Field(description="Whether the log has more events now, also if none is on this page.")
+    has_more: bool = Field(description="Whether the log has more events, even if this page is empty.")
 
 
 class Progress(BaseModel):
@@ -269,7 +269,7 @@ class Progress(BaseModel):
 
 
 class Resources(BaseModel):
-    """What a loop works with."""
+    """The resources of a loop."""
 
     agent: str | None
     model: str | None
@@ -277,7 +277,7 @@ class Resources(BaseModel):
 
 
 class Budget(BaseModel):
-    """What a loop may spend, in millionths of a dollar."""
+    """The budget of a loop, in millionths of a dollar."""
 
     max_cost: int | None
     spent: int
@@ -451,7 +451,7 @@ def _task(record: TaskRecord, ids: dict[str, str]) -> PlanTask:
 
 
 def gate_result(record: PlanRecord) -> GateResult | None:
-    """Return what the complete gate said, command by command; of a plan that was never made, that."""
+    """Return the result of the complete gate, command by command; for a draft without tasks, the planning error."""
     plan = record.plan
     verdict = plan.verdict
     if plan.status is PlanState.FAILED and (plan.policy.answer is not None or not record.is_written):

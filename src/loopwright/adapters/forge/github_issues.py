@@ -1,4 +1,4 @@
-"""Issues on GitHub, and what checks and people say about pull requests there."""
+"""Issues on GitHub, and the checks and comments of pull requests."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ _ISSUE: Final = """query($owner: String!, $name: String!, $n: Int!) {
     }
   }
 }"""
-"""Only this interface says when a text was edited."""
+"""Only GraphQL tells when a text was edited."""
 _WRITERS: Final = frozenset({"admin", "maintain", "write"})
 _FAILED: Final = frozenset({"failure", "timed_out", "startup_failure"})
 _OBJECTING: Final = frozenset({"CHANGES_REQUESTED", "COMMENTED"})
@@ -114,7 +114,7 @@ class GitHubIssues:
         await self.comment(n, text)
 
     async def checks(self, sha: str) -> Checks:
-        """Return what the check runs and the statuses of a commit say."""
+        """Return the results of a commit's check runs and statuses."""
         runs = await self._api.every(f"{self._path}/commits/{sha}/check-runs", inside="check_runs")
         statuses = await self._api.every(f"{self._path}/commits/{sha}/status", inside="statuses")
         failed = [
@@ -145,7 +145,7 @@ def _time(text: str) -> datetime:
 
 
 def _person(actor: Mapping[str, Any] | None) -> str:
-    """Return the name of an account of a person; empty for a program or an account that is gone."""
+    """Return the name of a user's account; empty for a program or a deleted account."""
     return str(actor["login"]) if actor and actor.get("type") == "User" else ""
 
 

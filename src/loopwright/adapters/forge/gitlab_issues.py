@@ -1,4 +1,4 @@
-"""Issues on GitLab, and what jobs and people say about merge requests there."""
+"""Issues on GitLab, and the jobs and comments of merge requests."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ _RUNNING: Final = frozenset(
     {"created", "waiting_for_resource", "preparing", "pending", "running", "scheduled"}
 )
 _TAIL: Final = 3_000
-"""So many letters of a job's output are read, from its end."""
+"""How many characters of a job's output are read, from its end."""
 _STATES: Final = {"opened": "open", "locked": "open", "merged": "merged"}
 
 
@@ -104,7 +104,7 @@ class GitLabIssues:
         await self._api.post(f"{self._path}/merge_requests/{n}/notes", {"body": text})
 
     async def checks(self, sha: str) -> Checks:
-        """Return what the pipelines of a commit say, by their failed jobs."""
+        """Return the results of a commit's pipelines, with their failed jobs."""
         found = await self._api.every(f"{self._path}/pipelines", sha=sha)
         # Of several for the same reason only the last one counts.
         pipelines = {one["source"]: one for one in sorted(found, key=lambda one: int(one["id"]))}.values()
@@ -132,7 +132,7 @@ def _time(text: str) -> datetime:
 
 
 def _person(user: Mapping[str, Any] | None) -> str:
-    """Return the name of an account of a person; empty for a program or an account that is gone."""
+    """Return the name of a user's account; empty for a program or a deleted account."""
     name = str(user["username"]) if user else ""
     return "" if _BOT.fullmatch(name) else name
 

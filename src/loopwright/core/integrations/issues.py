@@ -1,7 +1,7 @@
-"""Which issues become work, what their agents are told, and what comes back from a pull request.
+"""Decide which issues become work, and write the texts for their agents and for the forge.
 
-Everyone may write an issue or a comment. An account with write access decides: it sets the label, and only its comments
-count. Every text is indented, so that nothing in it looks like a part of the prompt.
+Anyone can write an issue or a comment, but only accounts with write access count: one sets the label, and only their
+comments are used. Every text is indented, so that nothing in it looks like a part of the prompt.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ _DATA: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """A text of an account that may write to the repository, or of a check."""
+    """A text by a check, or by an account with write access."""
 
     id: str
     who: str
@@ -103,7 +103,7 @@ def plan_of_issue(
 
 
 def counting(remarks: Iterable[Words], writers: Collection[str], known: Collection[str] = ()) -> list[Words]:
-    """Return what accounts with write access said, without what Loopwright wrote and what is known."""
+    """Return the new comments of accounts with write access, without Loopwright's own."""
     return [
         one
         for one in remarks
@@ -112,7 +112,7 @@ def counting(remarks: Iterable[Words], writers: Collection[str], known: Collecti
 
 
 def note(feedback: Sequence[Words]) -> str:
-    """Return what the next attempt is told about a pull request."""
+    """Return the note about a pull request for the next attempt."""
     parts = [f"This came back about its pull request. {_DATA}"]
     left = _NOTE - len(parts[0])
     for n, one in enumerate(feedback):
@@ -124,7 +124,7 @@ def note(feedback: Sequence[Words]) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """Return a text of at most so many letters; of what programs print, the end says most."""
+    """Return a text of at most so many characters; of a program's output, the end is kept."""
     return text if len(text) <= most else f"    …{text[len(text) - most :]}"
 
 
@@ -138,7 +138,7 @@ def own(text: str) -> str:
 
 
 def receipt_comment(*, url: str, plan_id: str, commit: str, gates: Sequence[str], receipt_sha256: str) -> str:
-    """Return what an issue is closed with."""
+    """Return the comment that closes an issue."""
     passed = [f"- `{one_line(gate).replace('`', chr(39))}`" for gate in gates]
     return own(
         "\n".join(

@@ -1,4 +1,4 @@
-"""Notices: which events you are told of through the targets of the setting `notify`, and in which words."""
+"""Notices: the events that Loopwright sends to the targets of the setting `notify`, and their texts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ from loopwright.core.values.wording import clean, dollars, one_line, shortened, 
 OF_USE: Final = timedelta(days=1)
 """An older event makes no notice."""
 _LONGEST: Final = 1000
-"""How many letters of a reason or a question a notice repeats."""
+"""How many characters of a reason or a question a notice repeats."""
 
 
 class Topic(StrEnum):
-    """What a notice is about."""
+    """The kinds of notices."""
 
     DONE = "done"
     NEEDS_YOU = "needs you"
@@ -50,7 +50,7 @@ TOPICS: Final[Mapping[str, Topic]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """A message to a person."""
+    """A message to the user."""
 
     topic: Topic
     title: str
@@ -60,7 +60,7 @@ class Notice:
 def notice_of(
     event: RecordedEvent, plan: Plan | None, question: Question | None, *, now: datetime
 ) -> Notice | None:
-    """Return what to say about an event of one of these types; None if it is too old, or not about your work.
+    """Return the notice for an event of one of these types; None if it is too old, or not about your work.
 
     A plan that only asks an agent for an answer ends without a notice: the plan that it is for says what follows.
     """

@@ -267,7 +267,7 @@ def loop_name(tx: Tx, plan_id: str) -> str:
 
 
 def _note(tx: Tx, loop_id: str) -> None:
-    """Say on a loop that runs what it waits for."""
+    """Record on a running loop what it waits for."""
     loop = tx.get(Loop, loop_id)
     if loop is None or loop.state is not LoopState.RUNNING:
         return

@@ -1,4 +1,4 @@
-"""What loops hold and wait for, as people see it, and what people may do about it."""
+"""Show the files and locks that loops hold or wait for, and release them at the user's command."""
 
 import re
 from dataclasses import dataclass
@@ -103,7 +103,7 @@ def hold_view(tx: Tx, hold: Hold) -> HoldView:
 
 
 def list_holds(tx: Tx, *, project_path: Checkouts | None = None, **where: Any) -> list[HoldView]:
-    """Return what loops hold and wait for now, the oldest first."""
+    """Return what loops hold or wait for now, the oldest first."""
     if project_path is not None:
         where["project_id"] = project_ids(tx, project_path)
     wanted = {one.id for one in tx.find(Hold, **where)}

@@ -1,4 +1,4 @@
-"""What each agent and model did: tasks, first passes, cost, and what its checks caught. From rows alone."""
+"""The record of each agent and model from rows alone: tasks, first passes, cost, and caught cheating."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,15 +12,15 @@ from loopwright.ports import Tx
 
 _JUDGED = (AttemptState.LANDED, AttemptState.REJECTED)
 _AT_ONCE = 100
-"""Databases take only so many values in one question."""
+"""Databases limit the number of values in one query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeRecord:
-    """How an agent did at tasks of one type."""
+    """The record of an agent at tasks of one type."""
 
     task_type: str
-    """In the word of the source; empty where it gives none."""
+    """As the source names it; empty if the source names none."""
     tasks: int
     first_pass: int
     first_pass_rate: float
@@ -29,15 +29,15 @@ class TypeRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRecord:
-    """What one agent with one model did."""
+    """The record of one agent with one model."""
 
     agent: str
     model: str
     """Empty for the agent's own default."""
     tasks: int
-    """Tasks whose first judged attempt was its."""
+    """Tasks whose first judged attempt was by this agent."""
     first_pass: int
-    """Those of them that landed with that attempt and stayed."""
+    """How many of these landed with that attempt and were not taken back."""
     first_pass_rate: float | None
     attempts: int
     """Attempts that were judged."""
@@ -46,11 +46,11 @@ class AgentRecord:
     caught_by_witness: int
     """Rejected attempts whose test run was manipulated."""
     caught_by_old_checks: int
-    """Rejected attempts that passed their own checks, and not the checks as they were before."""
+    """Rejected attempts that passed with their changed checks, but not with the old ones."""
     runs: int
     cost_micros: int
     unknown_costs: int
-    """Ended runs of unknown cost: they are not in the sum."""
+    """Ended runs of unknown cost: the sum does not include them."""
     cost_estimated: bool
     types: tuple[TypeRecord, ...]
 
@@ -82,7 +82,7 @@ def _count(tx: Tx, plans: Sequence[Plan], found: dict[tuple[str, str], _Counts])
     works = [one.id for one in plans if one.policy.answer is None]
     if not works:
         return
-    # What a person did is not an agent's work.
+    # Work by the user is not an agent's work.
     started = {one.attempt_id for one in runs}
     types = {one.id: one.type for one in tx.find(Task, plan_id=works)}
     tries: dict[str, list[Attempt]] = {}
@@ -99,7 +99,7 @@ def _count(tx: Tx, plans: Sequence[Plan], found: dict[tuple[str, str], _Counts])
         task_type, first = types[task_id], judged[0]
         counts = _of(found, first.agent, first.model).types.setdefault(task_type, [0, 0, 0])
         counts[0] += 1
-        # Where more followed, a person took the first one back.
+        # If more followed, the user took the first one back.
         counts[1] += len(judged) == 1 and first.state is AttemptState.LANDED
         for attempt in judged:
             mine = _of(found, attempt.agent, attempt.model)

@@ -8,7 +8,7 @@ def live_workers(tx: Tx, membership: Membership) -> list[Worker]:
     """Return the live workers: the one that holds the home's lock, or those whose lease is running."""
     if not membership.exclusive:
         return leased_workers(tx)
-    # It renews no lease: the lock shows that it lives. The row of a killed one stays until the next one joins.
+    # It renews no lease: the lock shows that it is alive. A killed worker's row stays until the next one joins.
     holder = membership.holder() or {}
     return [one for one in tx.find(Worker) if one.pid == holder.get("pid") and one.slots]
 

@@ -27,7 +27,7 @@ _NO_CONTENT: Final = {"Content-Security-Policy": "default-src 'none'; style-src 
 
 
 class AlertDocument(Camel):
-    """Something that needs a person. It goes away when its cause does."""
+    """Something that needs you. It disappears when its cause ends."""
 
     id: str
     severity: Severity
@@ -44,13 +44,13 @@ class AlertDocument(Camel):
 
 
 class Alerts(Camel):
-    """What needs a person, at most 200: the open ones first, by urgency."""
+    """At most 200 alerts: the open ones first, by urgency."""
 
     alerts: list[AlertDocument]
 
 
 class Report(BaseModel):
-    """How a loop is going."""
+    """The progress of a loop."""
 
     loop: LoopDocument
     plan: dict[str, Any] | None
@@ -62,7 +62,7 @@ class Report(BaseModel):
 
 
 class CostDocument(Camel):
-    """What runs cost that have something in common."""
+    """The cost of runs that share a property, such as their agent."""
 
     name: str
     runs: int
@@ -87,7 +87,7 @@ class PlanLine(Camel):
 
 
 class QuotaWait(Camel):
-    """A time in which an account allowed no runs; without an end it still does not."""
+    """A time in which an account was closed; without an end it is still closed."""
 
     account: str
     since: datetime
@@ -95,7 +95,7 @@ class QuotaWait(Camel):
 
 
 class WorkReportDocument(Camel):
-    """What happened in a while, and what is next."""
+    """What happened since a time, and what is next."""
 
     since: datetime
     until: datetime
@@ -118,7 +118,7 @@ class Limit(Camel):
 
 
 class BudgetDocument(Camel):
-    """What a project has spent today, and the limits of its plans that are under way."""
+    """What a project has spent today, and the limits of its running plans."""
 
     project_id: str
     day: str
@@ -128,7 +128,7 @@ class BudgetDocument(Camel):
 
 
 class SetLimits(CamelRequest):
-    """Cost limits in millionths of a dollar; null removes one, and what is left out stays."""
+    """Cost limits in millionths of a dollar; null removes a limit, and a limit that you leave out stays."""
 
     max_cost: int | None = Field(default=None, ge=0, le=10**15)
     max_cost_per_run: int | None = Field(default=None, ge=0, le=10**15)
@@ -154,14 +154,14 @@ class Workers(BaseModel):
 
 @router.get("/alerts")
 async def list_alerts(home: Home, caller: Reader, project: str | None = None) -> Alerts:
-    """Return what needs a person: the open ones first, by urgency."""
+    """Return the alerts: the open ones first, by urgency."""
     found = await alerts.alerts(home.at, caller, project)
     return Alerts(alerts=[AlertDocument(**document(one)) for one in found])
 
 
 @router.post("/alerts/{alert_id:path}/acknowledge")
 async def acknowledge_alert(alert_id: str, home: Home, caller: Operator) -> AlertDocument:
-    """Note that you know of an alert; it is listed last, and comes back when its cause happens again."""
+    """Acknowledge an alert: it is listed last until its cause happens again."""
     return AlertDocument(**document(await alerts.acknowledge(home.at, caller, alert_id)))
 
 
@@ -173,7 +173,7 @@ async def acknowledge_alert(alert_id: str, home: Home, caller: Operator) -> Aler
 async def get_report(
     loop_id: str, home: Home, caller: Reader, format: Literal["json", "markdown"] = "json"
 ) -> Report | Response:
-    """Return how a loop is going, as JSON or as Markdown."""
+    """Return the progress of a loop, as JSON or as Markdown."""
     report = await attention.loop_report(home.at, caller, loop_id)
     if format == "markdown":
         return PlainTextResponse(_markdown(report), media_type="text/markdown")
@@ -204,7 +204,7 @@ async def get_work_report(
     home: Home,
     caller: Reader,
     since: Annotated[
-        AwareDatetime | None, Query(description="From when on; the last day if it is left out.")
+        AwareDatetime | None, Query(description="The beginning of the report; by default, the last day.")
     ] = None,
     project: str | None = None,
     format: Format = "json",
@@ -225,7 +225,7 @@ async def get_budget(project_id: str, home: Home, caller: Reader) -> BudgetDocum
 
 @router.patch("/plans/{plan_id}/budget")
 async def set_budget(plan_id: str, limits: SetLimits, home: Home, caller: Writer) -> Result:
-    """Change cost limits of a plan; to raise one needs the scope `admin`."""
+    """Change cost limits of a plan. To raise one, you need the scope `admin`."""
     given = {name: getattr(limits, name) for name in limits.model_fields_set}
     return result_of(await attention.set_limits(home.at, caller, plan_id, given))
 

@@ -1,4 +1,4 @@
-"""Work that agents found beside their tasks."""
+"""Extra work that agents found while they did their tasks."""
 
 from typing import Any, Literal
 
@@ -22,16 +22,16 @@ class DiscoveryPage(BaseModel):
 
 
 class AcceptDiscovery(SnakeRequest):
-    """How to have it done."""
+    """Where the work should be done."""
 
     way: Literal["current", "new"] | None = Field(
         default=None,
-        description="In the plan in which it was found, or in a new one; as the agent advised if left out.",
+        description="In the plan in which it was found, or in a new plan; by default, as the agent advised.",
     )
 
 
 class Decided(BaseModel):
-    """What a decision came to."""
+    """The result of a decision."""
 
     plan_id: str
     result: str
@@ -52,14 +52,14 @@ async def list_discoveries(
 async def accept(
     discovery_id: str, home: Home, caller: Operator, how: AcceptDiscovery | None = None
 ) -> Decided:
-    """Have found work done."""
+    """Accept extra work: it becomes a task or a plan."""
     way = how.way if how else None
     return _decided(await discoveries.decide(home.at, caller, discovery_id, accept=True, way=way))
 
 
 @router.post("/{discovery_id}/dismiss")
 async def dismiss(discovery_id: str, home: Home, caller: Operator) -> Decided:
-    """Decide that found work is not wanted."""
+    """Dismiss extra work."""
     return _decided(await discoveries.decide(home.at, caller, discovery_id, accept=False))
 
 

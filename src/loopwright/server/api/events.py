@@ -18,9 +18,9 @@ from loopwright.services.remote.events import Wanted
 router = APIRouter(prefix="/api/events", tags=["events"])
 
 _BEAT_S: Final = 15.0
-"""A stream says something at least this often, so that both sides notice a dead connection."""
+"""A stream sends something at least this often, so that both sides notice a dead connection."""
 _LOOK_S: Final = 0.2
-"""How long a request looks for events that it asks for in the part of the log that is not in memory."""
+"""How long a request searches the part of the log that is not in memory."""
 LAST: Final = (1 << 63) - 1
 
 Number = Annotated[int, Query(ge=0, le=LAST)]

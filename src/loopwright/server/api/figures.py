@@ -36,13 +36,13 @@ class OpenAccount(SnakeRequest):
 
 
 class Opened(BaseModel):
-    """What it came to."""
+    """The result."""
 
     result: str
 
 
 class GateDocument(Camel):
-    """One command of the complete gate, and what it said last."""
+    """One command of the complete gate, with its last result."""
 
     name: str
     command: str
@@ -60,9 +60,9 @@ class Gates(Camel):
 
 
 class TypeDocument(Camel):
-    """How an agent did at tasks of one type."""
+    """The record of an agent at tasks of one type."""
 
-    task_type: str = Field(description="In the word of the source; empty where it gives none.")
+    task_type: str = Field(description="As the source names it; empty if the source names none.")
     tasks: int
     first_pass: int
     first_pass_rate: float
@@ -70,22 +70,22 @@ class TypeDocument(Camel):
 
 
 class AgentDocument(Camel):
-    """What one agent with one model did."""
+    """The record of one agent with one model."""
 
     agent: str
     model: str = Field(description="Empty for the agent's own default.")
-    tasks: int = Field(description="Tasks whose first judged attempt was its.")
-    first_pass: int = Field(description="Those of them that landed with that attempt and stayed.")
+    tasks: int = Field(description="Tasks whose first judged attempt was by this agent.")
+    first_pass: int = Field(description="How many of these landed with that attempt and were not taken back.")
     first_pass_rate: float | None
     attempts: int = Field(description="Attempts that were judged.")
     refusals: int = Field(description="Attempts at which the model refused the task.")
     caught_by_witness: int = Field(description="Rejected attempts whose test run was manipulated.")
     caught_by_old_checks: int = Field(
-        description="Rejected attempts that passed their own checks, and not the checks as they were before."
+        description="Rejected attempts that passed with their changed checks, but not with the old ones."
     )
     runs: int
     cost_micros: int
-    unknown_costs: int = Field(description="Ended runs of unknown cost: they are not in the sum.")
+    unknown_costs: int = Field(description="Ended runs of unknown cost: the sum does not include them.")
     cost_estimated: bool
     types: list[TypeDocument]
 
@@ -98,7 +98,7 @@ class Agents(Camel):
 
 @router.get("/api/agents")
 async def get_agents(home: Home, caller: Reader, project: str | None = None) -> Agents:
-    """Return what each agent and model did, from all runs: those with most tasks first."""
+    """Return the record of each agent and model from all runs, those with the most tasks first."""
     found = await figures.agent_record(home.at, caller, project)
     return Agents(agents=[AgentDocument(**document(one)) for one in found])
 
@@ -112,14 +112,14 @@ async def get_settings(project_id: str, home: Home, caller: Reader) -> Settings:
 
 @router.get("/api/projects/{project_id}/gates")
 async def get_gates(project_id: str, home: Home, caller: Reader) -> Gates:
-    """Return the complete gate of a project in its order, and what each command said last."""
+    """Return the complete gate of a project in its order, with the last result of each command."""
     found = await figures.project_gates(home.at, caller, project_id)
     return Gates(gates=[GateDocument(**document(one)) for one in found])
 
 
 @router.get("/api/quota")
 async def get_quota(home: Home, caller: Reader) -> Quota:
-    """Return the accounts that agents draw from, and when closed ones open again."""
+    """Return the accounts of agents, and when closed ones open again."""
     return Quota(accounts=[document(one) for one in await figures.quota(home.at, caller)])
 
 

@@ -19,7 +19,7 @@ _AS_THEY_ARE = frozenset({"events", "texts"})
 
 
 class Inspect(SnakeRequest):
-    """What to look at in a project."""
+    """What to inspect in a project."""
 
     goal: str = Field(min_length=1, max_length=20_000)
 

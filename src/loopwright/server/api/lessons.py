@@ -26,7 +26,7 @@ class LessonDocument(BaseModel):
     files: list[str]
     task_type: str
     evidence: list[str]
-    learned_from: str = Field(description="The lesson of another project that it was taken from.")
+    learned_from: str = Field(description="The lesson of another project that it was copied from.")
     reason: str
     proposed_by: str
     decided_by: str
@@ -38,8 +38,8 @@ class LessonDocument(BaseModel):
     without_all: int
     lift: float | None = Field(description="By how much more often attempts pass with it.")
     margin: float | None = Field(description="By how much the lift may be wrong.")
-    confidence: float = Field(description="How sure it is that it helps, from 0 to 1.")
-    other_projects: int = Field(description="How many other projects had the failure that it is about.")
+    confidence: float = Field(description="How certain it is that the lesson helps, from 0 to 1.")
+    other_projects: int = Field(description="How many other projects had the same failure.")
     diff: str = Field(
         description="What approving it adds to the prompts of agents; empty unless it is PROPOSED."
     )
@@ -62,11 +62,11 @@ class NewLesson(SnakeRequest):
 class ApproveLesson(SnakeRequest):
     """How to approve it."""
 
-    text: str | None = Field(default=None, min_length=1, max_length=2000, description="Its text from now on.")
+    text: str | None = Field(default=None, min_length=1, max_length=2000, description="The new text.")
 
 
 class PromoteLesson(SnakeRequest):
-    """Where to bring it."""
+    """The project to copy it to."""
 
     project_id: str = Field(max_length=100)
 
@@ -111,7 +111,7 @@ async def promote_lesson(lesson_id: str, where: PromoteLesson, home: Home, calle
 
 @router.post("/lessons/{lesson_id}/remove")
 async def remove_lesson(lesson_id: str, home: Home, caller: Admin) -> LessonDocument:
-    """Tell no agent a lesson any more; a proposed one is rejected by this."""
+    """Remove a lesson from all prompts; a proposed lesson is rejected."""
     return _document(await lessons.remove_lesson(home.at, caller, lesson_id))
 
 

@@ -43,7 +43,7 @@ class TakeLock(SnakeRequest):
 
 
 class Released(BaseModel):
-    """What came of a release."""
+    """The result of a release."""
 
     result: str
 

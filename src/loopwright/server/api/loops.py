@@ -1,4 +1,4 @@
-"""Loops: list, look at, start, stop, pause and resume them."""
+"""Loops: list, show, start, stop, pause and resume them."""
 
 from http import HTTPStatus
 from typing import Any
@@ -28,12 +28,12 @@ router = APIRouter(prefix="/api/loops", tags=["loops"])
 
 
 class LoopSettings(SnakeRequest):
-    """What the plans of a loop start with, above the settings of the project."""
+    """Settings for the plans of a loop; they override the settings of the project."""
 
     agent: AgentName | None = None
     model: ModelName | None = None
     max_concurrent: int | None = Field(
-        default=None, ge=1, le=256, description="How many agents it may have at once."
+        default=None, ge=1, le=256, description="How many agents may work on it at once."
     )
 
     def flags(self) -> dict[str, Any]:
@@ -56,7 +56,11 @@ class CreateLoop(LoopSettings):
     )
     template: str | None = Field(default=None, max_length=64, description="A registered template.")
     values: dict[str, str] = Field(default={}, description="The values of the template's parameters.")
-    kind: str | None = Field(default=None, max_length=64, description="Its format; recognised if not given.")
+    kind: str | None = Field(
+        default=None,
+        max_length=64,
+        description="The format of the source; by default, Loopwright recognises it.",
+    )
     name: str | None = Field(default=None, min_length=1, max_length=200)
     priority: int | None = Field(default=None, ge=1, le=10, description="1 is the most urgent.")
     max_attempts: int | None = Field(default=None, ge=1, le=100)
@@ -72,7 +76,7 @@ class CreateLoop(LoopSettings):
 
 
 class ChangeLoop(LoopSettings):
-    """What to change in a loop. Another agent or model counts for tasks that have not begun."""
+    """What to change in a loop. Another agent or model applies to tasks that have not begun."""
 
     priority: int | None = Field(default=None, ge=1, le=10, description="1 is the most urgent.")
 
@@ -127,7 +131,7 @@ async def delete_loop(loop_id: str, home: Home, caller: Writer) -> None:
 
 @router.post("/{loop_id}/start", status_code=HTTPStatus.ACCEPTED)
 async def start_loop(loop_id: str, home: Home, caller: Writer, response: Response) -> LoopDocument:
-    """Start a loop: continue its plan, or make a plan of what is open in its source."""
+    """Start a loop: continue its plan, or make a plan of the open work in its source."""
     return _tagged(response, await starting.ask_to_start(home.at, caller, loop_id))
 
 
@@ -156,7 +160,7 @@ async def resume_loop(loop_id: str, home: Home, caller: Writer, response: Respon
 async def change_loop(
     loop_id: str, wanted: ChangeLoop, home: Home, caller: Writer, response: Response
 ) -> LoopDocument:
-    """Change the priority of a loop, or what works on the tasks that it has not begun."""
+    """Change the priority of a loop, or the agent and model for tasks that have not begun."""
     view = await loops.change_loop(
         home.at,
         caller,
@@ -172,7 +176,7 @@ async def change_loop(
 @router.post("/{loop_id}/tests", status_code=HTTPStatus.CREATED)
 @router.post("/{loop_id}/tasks", status_code=HTTPStatus.CREATED)
 async def inject(loop_id: str, wanted: InjectTask, home: Home, caller: Writer) -> PlanDocument:
-    """Add a task to the plan that a loop drives."""
+    """Add a task to the current plan of a loop."""
     plan = await loops.driven_plan(home.at, caller, loop_id)
     return plan_document(await plans.inject_task(home.at, caller, plan, wanted.item()))
 
@@ -189,7 +193,7 @@ async def reset(loop_id: str, task: str, home: Home, caller: Writer) -> PlanDocu
 @router.post("/{loop_id}/tests/{task}/skip")
 @router.post("/{loop_id}/tasks/{task}/skip")
 async def skip(loop_id: str, task: str, home: Home, caller: Writer) -> PlanDocument:
-    """Give a task up."""
+    """Give up a task."""
     plan = await loops.driven_plan(home.at, caller, loop_id)
     await plans.decide_task(home.at, caller, plan, task, "skip")
     return plan_document(await plans.get_plan(home.at, caller, plan))
@@ -197,7 +201,7 @@ async def skip(loop_id: str, task: str, home: Home, caller: Writer) -> PlanDocum
 
 @router.get("/{loop_id}/transcripts")
 async def list_transcripts(loop_id: str, home: Home, caller: Reader, page: Paging) -> RunPage:
-    """List the runs of the plan that a loop drives; `/api/runs/{id}/logs` has what each printed."""
+    """List the runs of a loop's current plan; `/api/runs/{id}/logs` has the output of each."""
     plan = await loops.driven_plan(home.at, caller, loop_id)
     found = await plans.plan_runs(home.at, caller, plan, page)
     return RunPage(runs=list(map(run_document, found.items)), next=found.next)

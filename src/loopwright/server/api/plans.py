@@ -1,4 +1,4 @@
-"""Plans and their tasks: look at them, and decide about them."""
+"""Plans and their tasks: show them, and decide about them."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -54,7 +54,7 @@ async def list_plans(
     return PlanPage(plans=list(map(plan_document, found.items)), next=found.next)
 
 
-@router.get("/{plan_id}", responses={304: {"description": "It is as you saw it."}})
+@router.get("/{plan_id}", responses={304: {"description": "It has not changed since you saw it."}})
 async def get_plan(
     plan_id: str,
     home: Home,
@@ -84,7 +84,7 @@ Wait = Annotated[float, Query(ge=0, le=60, description="Seconds to wait for the 
 async def awaited_plan(
     home: Served, caller: Caller, made: PlanRecord, response: Response, wait: float
 ) -> PlanDocument:
-    """Return a draft, after waiting for its tasks; the status says whether they are there."""
+    """Return a draft, after waiting for its tasks; the status tells whether they exist yet."""
     if wait:
         made = await planning.until(home.at, caller, made.plan.id, planning.is_planned, seconds=wait)
     if planning.is_planned(made.plan):
@@ -155,7 +155,7 @@ async def verify(
 
 @router.post("/{plan_id}/fail")
 async def fail(plan_id: str, why: Fail, home: Home, caller: Writer) -> Result:
-    """End a plan as FAILED; what landed stays on its branch."""
+    """End a plan as FAILED; landed work stays on its branch."""
     return result_of(await planning.fail_plan(home.at, caller, plan_id, why.reason))
 
 
@@ -168,7 +168,7 @@ async def replan(
     how: Replan | None = None,
     wait: Wait = 0,
 ) -> PlanDocument:
-    """Have a new plan made in place of a draft, or of one that FAILED or was cancelled."""
+    """Plan again: replace a draft, or a plan that FAILED or was cancelled."""
     how = how or Replan()
     made = await drafting.plan_again(
         home.at, caller, plan_id, goal=how.goal, model=how.model, autonomy=how.autonomy
@@ -197,7 +197,7 @@ async def stop(plan_id: str, home: Home, caller: Writer) -> Result:
 
 @router.post("/{plan_id}/cancel")
 async def cancel(plan_id: str, home: Home, caller: Writer) -> Result:
-    """Give a plan up for good; what landed stays on its branch."""
+    """Give up a plan for good; landed work stays on its branch."""
     return result_of(await plans.decide_plan(home.at, caller, plan_id, "cancel"))
 
 
@@ -228,7 +228,7 @@ async def change(plan_id: str, task: str, wanted: ChangeTask, home: Home, caller
 
 @router.post("/{plan_id}/tasks", status_code=HTTPStatus.CREATED)
 async def inject(plan_id: str, wanted: InjectTask, home: Home, caller: Writer) -> PlanDocument:
-    """Add a task to a plan that is under way."""
+    """Add a task to a running plan."""
     return plan_document(await plans.inject_task(home.at, caller, plan_id, wanted.item()))
 
 
@@ -241,7 +241,7 @@ async def reset(plan_id: str, task: str, home: Home, caller: Writer) -> Result:
 
 @router.post("/{plan_id}/tasks/{task}/skip")
 async def skip(plan_id: str, task: str, home: Home, caller: Writer, why: Skip | None = None) -> Result:
-    """Give a task up."""
+    """Give up a task."""
     decided = await plans.decide_task(
         home.at,
         caller,
@@ -255,5 +255,5 @@ async def skip(plan_id: str, task: str, home: Home, caller: Writer, why: Skip | 
 
 
 def result_of(decided: Decision) -> Result:
-    """Return what a decision came to as a document."""
+    """Return the result of a decision as a document."""
     return Result(command=decided.command.id, result=decided.command.result, notes=list(decided.notes))

@@ -41,7 +41,7 @@ class AddProject(CamelRequest):
 
 
 class EnvironmentDocument(Camel):
-    """The names of the variables that plans take which are made without a terminal. Values are never shown."""
+    """The names of the variables for plans that start without a terminal. Values are never shown."""
 
     project_id: str
     recorded: bool
@@ -69,7 +69,7 @@ async def get_project(project_id: str, home: Home, caller: Reader) -> ProjectDoc
 
 
 class MakePlan(CamelRequest):
-    """What to make a plan of."""
+    """What to plan."""
 
     packet_id: str | None = None
     goal: str = Field(default="", max_length=20_000)
@@ -80,7 +80,7 @@ class MakePlan(CamelRequest):
 @router.post(
     "/{project_id}/plan",
     status_code=HTTPStatus.ACCEPTED,
-    responses={200: {"model": PlanDocument, "description": "With `wait`: the tasks are written."}},
+    responses={200: {"model": PlanDocument, "description": "With `wait`: the tasks exist."}},
 )
 async def make_plan(
     project_id: str, wanted: MakePlan, home: Home, caller: Operator, response: Response, wait: Wait = 0

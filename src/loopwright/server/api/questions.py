@@ -1,4 +1,4 @@
-"""Questions that wait for a person."""
+"""Questions that wait for your answer."""
 
 from typing import Any, Literal
 
@@ -32,7 +32,7 @@ class QuestionPage(BaseModel):
 
 
 class Taken(BaseModel):
-    """An answer that was taken."""
+    """An accepted answer."""
 
     plan_id: str
     result: str

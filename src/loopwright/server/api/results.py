@@ -1,4 +1,4 @@
-"""What plans came to: receipts, diffs, task details, and decisions about landed work."""
+"""Results of plans: receipts, diffs, task details, and decisions about landed work."""
 
 from datetime import datetime
 from typing import Any
@@ -21,7 +21,7 @@ class Accept(SnakeRequest):
     """What to accept, and how."""
 
     tasks: list[str] = Field(default_factory=list, max_length=1000, description="Empty for the whole plan.")
-    finish: str | None = Field(default=None, max_length=64, description="As the setting `finish`.")
+    finish: str | None = Field(default=None, max_length=64, description="The values of the setting `finish`.")
 
 
 class Comment(SnakeRequest):
@@ -46,7 +46,7 @@ class SentComment(Camel):
     file: str
     line: int
     text: str
-    quoted: str = Field(description="The line itself, as the rejected work had it.")
+    quoted: str = Field(description="The text of the line in the rejected work.")
     actor: str
     at: datetime
 
@@ -58,7 +58,7 @@ class Comments(Camel):
 
 
 class CheckedReceipt(Camel):
-    """What a receipt says, held against the repository."""
+    """A receipt, compared with the repository."""
 
     agrees: bool
     differences: list[dict[str, Any]]
@@ -73,7 +73,7 @@ async def get_receipt(plan_id: str, home: Home, caller: Reader) -> dict[str, Any
 
 @router.post("/{plan_id}/receipt/verify")
 async def verify_receipt(plan_id: str, home: Home, caller: Reader) -> CheckedReceipt:
-    """Compute again what the receipt of a plan says, and name every difference."""
+    """Recompute the receipt of a plan from the repository, and name every difference."""
     found = await results.verify_receipt(home.at, caller, plan_id)
     return CheckedReceipt(
         agrees=found.agrees,
@@ -119,7 +119,7 @@ async def accept(plan_id: str, home: Home, caller: Writer, wanted: Accept | None
 
 @router.post("/{plan_id}/reviewed")
 async def reviewed(plan_id: str, home: Home, caller: Writer, task: str | None = None) -> Result:
-    """Confirm that you have looked at what landed."""
+    """Confirm that you have reviewed landed work."""
     return result_of(await results.reviewed(home.at, caller, plan_id, task))
 
 
@@ -134,7 +134,7 @@ async def reject(plan_id: str, task: str, wanted: Reject, home: Home, caller: Wr
 
 @router.post("/{plan_id}/tasks/{task}/rollback")
 async def rollback(plan_id: str, task: str, home: Home, caller: Writer) -> Result:
-    """Take landed work out of the plan's branch, with everything that builds on it."""
+    """Remove landed work, and everything that builds on it, from the plan's branch."""
     return result_of(await results.rollback(home.at, caller, plan_id, task))
 
 
@@ -146,11 +146,11 @@ async def take_over(plan_id: str, task: str, home: Home, caller: Writer) -> dict
 
 @router.post("/{plan_id}/tasks/{task}/give-back")
 async def give_back(plan_id: str, task: str, home: Home, caller: Writer) -> Result:
-    """Give a task that was taken over back to the agents, without the work of the person."""
+    """Give a task that you took over back to the agents, without your work."""
     return result_of(await results.give_back(home.at, caller, plan_id, task))
 
 
 @router.post("/{plan_id}/tasks/{task}/hand-back")
 async def hand_back(plan_id: str, task: str, home: Home, caller: Writer) -> dict[str, Any]:
-    """Send the committed work on a task that was taken over through the checks."""
+    """Send your commits on a task that you took over through the checks."""
     return document(await results.hand_back(home.at, caller, plan_id, task))

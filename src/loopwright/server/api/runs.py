@@ -1,4 +1,4 @@
-"""Runs and what they printed."""
+"""Runs and their output."""
 
 import json
 from collections.abc import AsyncIterator
@@ -40,7 +40,7 @@ class Respond(SnakeRequest):
 
 
 class Responded(BaseModel):
-    """An answer that was taken."""
+    """An accepted answer."""
 
     plan_id: str
     result: str
@@ -53,7 +53,7 @@ class Interrupt(SnakeRequest):
 
 
 class RunDetail(RunDocument):
-    """A run with everything that is known of it."""
+    """A run with all its facts."""
 
     project_id: str
     event_count: int
@@ -77,7 +77,7 @@ class RunEvent(Camel):
 
 
 class RunEvents(Camel):
-    """What happened in a run, in order."""
+    """The history of a run, in order."""
 
     events: list[RunEvent]
     next_offset: int
@@ -102,7 +102,7 @@ async def list_runs(
 
 @router.get("/{run_id}")
 async def get_run(run_id: str, home: Home, caller: Reader) -> RunDetail:
-    """Return everything that is known of a run."""
+    """Return all facts about a run."""
     record = await runs.get_run(home.at, caller, run_id)
     return RunDetail(
         **run_document(record.run, record.prompt).model_dump(by_alias=False),
@@ -121,7 +121,7 @@ async def get_logs(
     offset: Offset = 0,
     limit: Annotated[int, Query(ge=1, le=5000)] = 500,
 ) -> Logs:
-    """Return what a run printed, from a position on."""
+    """Return the output of a run from a position."""
     return logs_document(await runs.run_log(home.at, caller, run_id, offset=offset, limit=limit))
 
 
@@ -133,7 +133,7 @@ async def stream_logs(
     offset: Offset = 0,
     last_event_id: Annotated[str | None, Header(max_length=20)] = None,
 ) -> Stream:
-    """Stream what a run prints until it ends (SSE); `Last-Event-ID` continues a stream that broke."""
+    """Stream the output of a run until it ends (SSE); `Last-Event-ID` continues a broken stream."""
     begin = int(last_event_id) if last_event_id is not None and last_event_id.isdecimal() else offset
     await runs.run_log(home.at, caller, run_id, offset=begin, limit=1)  # raises if there is no such run
     pages = runs.follow_log(home.at, caller, run_id, begin)
@@ -148,7 +148,7 @@ async def list_events(
     offset: Offset = 0,
     limit: Annotated[int, Query(ge=1, le=5000)] = 500,
 ) -> RunEvents:
-    """Return what happened in a run and every line that it printed, in order."""
+    """Return the events of a run and every line of its output, in order."""
     page = await runs.run_log(home.at, caller, run_id, offset=offset, limit=limit)
     recorded = [
         RunEvent(

@@ -29,7 +29,7 @@ class TemplateDocument(BaseModel):
     place: Literal["project", "registered", "home"]
     description: str
     parameters: dict[str, ParameterDocument]
-    problems: list[str] = Field(description="Why it cannot be used, each with its line.")
+    problems: list[str] = Field(description="The problems of the template, each with its line.")
 
 
 class TemplateText(SnakeRequest):

@@ -22,13 +22,14 @@ class TokenDocument(BaseModel):
     id: str
     name: str
     scope: Scope
-    projects: list[str] = Field(description="The projects that it may see; empty for all of them.")
+    projects: list[str] = Field(description="The projects that the token may see; empty for all projects.")
     spending_limit: int | None = Field(
-        default=None, description="Millionths of a dollar for everything that is created with it."
+        default=None,
+        description="The limit for everything created with the token, in millionths of a dollar.",
     )
     spent: int | None = Field(default=None, description="Millionths of a dollar; null without a limit.")
     nesting: int | None = Field(
-        default=None, description="How many levels of loops may be created with it from inside each other."
+        default=None, description="How deep loops that are created with the token may be nested."
     )
     steers: bool = Field(
         default=False, description="Whether it may also continue work that was not created with it."
@@ -50,16 +51,16 @@ class NewToken(SnakeRequest):
         default=None,
         ge=0,
         le=100,
-        description="How many levels of loops may be created from inside each other.",
+        description="How deep loops that are created with the token may be nested.",
     )
 
     steers: bool = Field(default=False, description="Let it also continue work that was not created with it.")
 
 
 class MadeToken(TokenDocument):
-    """A token that was just made."""
+    """A new token."""
 
-    token: str = Field(description="The token itself. It is shown only now.")
+    token: str = Field(description="The secret token. It is shown only once.")
 
 
 class TokenPage(BaseModel):

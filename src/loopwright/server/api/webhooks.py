@@ -1,4 +1,4 @@
-"""Webhooks: make, list and remove them, and send again what a receiver did not take."""
+"""Webhooks: create, list and remove them, and send refused events again."""
 
 from datetime import datetime
 from http import HTTPStatus
@@ -22,8 +22,8 @@ class WebhookDocument(BaseModel):
     loop: str | None
     types: list[str] = Field(description="The types of event that it gets; empty for all of them.")
     status: str = Field(description="on, retrying or off")
-    error: str = Field(description="Why it did not take the last event that it did not take.")
-    behind: int = Field(description="How many events were not looked at for it.")
+    error: str = Field(description="Why the last delivery failed.")
+    behind: int = Field(description="How many events were not processed for it yet.")
     dead: int = Field(description="How many events it refused.")
     retry_at: datetime | None
     off_at: datetime | None
@@ -32,7 +32,7 @@ class WebhookDocument(BaseModel):
 
 
 class NewWebhook(SnakeRequest):
-    """A webhook to make."""
+    """A webhook to create."""
 
     url: str = Field(min_length=1, max_length=2000)
     projects: list[str] = Field(default_factory=list, max_length=1000)
@@ -41,9 +41,11 @@ class NewWebhook(SnakeRequest):
 
 
 class MadeWebhook(WebhookDocument):
-    """A webhook that was just made."""
+    """A new webhook."""
 
-    secret: str = Field(description="It signs every message (Standard Webhooks). It is shown only now.")
+    secret: str = Field(
+        description="The secret that signs every message (Standard Webhooks). It is shown only once."
+    )
 
 
 class WebhookList(BaseModel):
@@ -77,7 +79,7 @@ async def list_webhooks(home: Home, caller: Admin) -> WebhookList:
 
 @router.post("", status_code=HTTPStatus.CREATED)
 async def create_webhook(wanted: NewWebhook, response: Response, home: Home, caller: Admin) -> MadeWebhook:
-    """Send the events from now on to a receiver, signed as Standard Webhooks are."""
+    """Send events from now on to a receiver, signed according to Standard Webhooks."""
     response.headers["Cache-Control"] = "no-store"
     made = await receivers.create_webhook(
         home.at, caller, wanted.url, projects=wanted.projects, loop=wanted.loop, types=wanted.types
@@ -118,7 +120,7 @@ async def list_dead_letters(webhook_id: str, home: Home, caller: Admin) -> DeadL
 
 @router.post("/{webhook_id}/replay")
 async def replay_webhook(webhook_id: str, home: Home, caller: Admin) -> WebhookDocument:
-    """Send the dead letters again, in their order; a webhook that is off is on again."""
+    """Send the dead letters again, in their order, and turn the webhook on if it is off."""
     return _document(await receivers.replay(home.at, caller, webhook_id))
 
 

@@ -7,7 +7,7 @@ from loopwright.core.values.errors import UserError
 
 
 def not_installed() -> UserError:
-    """Return what to say without the packages."""
+    """Return the error for missing packages."""
     return UserError(
         "the MCP server is not installed", code="mcp_not_installed", hint="pip install 'loopwright[mcp]'"
     )

@@ -21,13 +21,13 @@ class Connection:
     url: str
     token: str
     run_id: str | None = None
-    """The run that this is sent from, if it is one."""
+    """The run that the requests come from, if there is one."""
     transport: httpx.AsyncBaseTransport | None = None
-    """How to reach it, where that is not the network."""
+    """The transport to use instead of the network."""
 
 
 class Daemon:
-    """Asks the daemon; it may be restarted in between."""
+    """Sends requests to the daemon, which may restart in between."""
 
     def __init__(self, find: Callable[[], Connection]) -> None:
         self._find = find
@@ -38,8 +38,8 @@ class Daemon:
         return await self._ask("GET", path, params=wanted)
 
     async def post(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Ask for a change and return the document of the reply."""
-        # A reply that was lost must not make an agent ask for the same thing twice.
+        """Request a change and return the document of the reply."""
+        # A lost reply must not repeat the change.
         again = {"Idempotency-Key": str(uuid4())}
         return await self._ask("POST", path, json=dict(body or {}), headers=again)
 

@@ -21,7 +21,7 @@ def written(document: Any) -> str:
 
 
 def fitted(document: Mapping[str, Any], more: str) -> str:
-    """Return a document as JSON of at most `LIMIT` bytes; where it was cut, `more` tells where the rest is."""
+    """Return a document as JSON of at most `LIMIT` bytes; `more` names where to read what was cut."""
     for longest, most in _STEPS:
         short = _cut(document, longest, most)
         text = written(short if short == document else {**short, "more": more})

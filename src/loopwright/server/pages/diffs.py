@@ -35,7 +35,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """What changed in one file."""
+    """The changes of one file."""
 
     path: str
     added: int

@@ -28,7 +28,7 @@ _BEAT_S: Final = 15.0
 
 @router.get("/")
 async def home_page(request: Request, home: Home, caller: Reader, project: str = "") -> Response:
-    """Show what needs you, what runs, what waits and what has finished."""
+    """Show what needs you, and the running, waiting and finished work."""
     shown = await dashboard.home_page(home.at, caller, project_id=project or None)
     return page(
         request,
@@ -45,7 +45,7 @@ async def home_page(request: Request, home: Home, caller: Reader, project: str =
 
 @router.get("/board")
 async def board(request: Request, home: Home, caller: Reader, project: str = "") -> Response:
-    """Show the tasks of all plans by what happens to them."""
+    """Show the tasks of all plans in columns by their state."""
     shown = await dashboard.board(home.at, caller, project_id=project or None)
     return page(
         request,
@@ -60,7 +60,7 @@ async def board(request: Request, home: Home, caller: Reader, project: str = "")
 
 @router.get("/questions")
 async def list_questions(request: Request, home: Home, caller: Reader) -> Response:
-    """Show what waits for an answer."""
+    """Show the open questions."""
     found = (await questions.open_questions(home.at, caller, Asked(limit=LARGEST))).items
     return page(request, "questions.html", questions=found, now=_now(), asks=len(found), refused="")
 
@@ -98,7 +98,7 @@ async def live(home: Home, caller: Reader, project: str | None = None) -> Respon
     wanted = Wanted(caller=caller, project=project)
 
     async def changes() -> AsyncIterator[str]:
-        # Sent at once: after a lost connection, a page cannot know what it missed.
+        # Sent at once, because a page that reconnects may have missed changes.
         yield _changed(home.feed.last)
         async for batch in home.feed.follow(home.feed.last, wanted, beat_s=_BEAT_S):
             yield _changed(batch.last) if batch.events else ": still here\n\n"

@@ -1,4 +1,4 @@
-"""The page of lessons: what agents are told from earlier work, what was measured of it, and the forms on it."""
+"""The page of lessons for agents, with their measurements and forms."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Final
@@ -32,7 +32,7 @@ async def show_lessons(
     refused: str = "",
     typed: str = "",
 ) -> Response:
-    """Show the lessons of the projects, with what was measured of each."""
+    """Show the lessons of the projects, each with its measurement."""
     found = await lessons.list_lessons(home.at, caller, project or None, everything=True)
     states = [one.lesson.state.value.lower() for one in found]
     counts = {one: states.count(one) for one in _STATES}
@@ -80,7 +80,7 @@ async def add_lesson(
 
 @router.post("/propose")
 async def propose_lessons(request: Request, home: Home, caller: Operator, project: Text) -> Response:
-    """Draft lessons from what failed."""
+    """Draft lessons from failures."""
     try:
         await lessons.propose_lessons(home.at, caller, project)
     except LoopwrightError as refused:

@@ -28,7 +28,7 @@ Slots = Annotated[int | None, Form(ge=1, le=256)]
 _STEERED: Final = frozenset({"stop", "pause", "resume"})
 _WAYS: Final = ("source", "template", "goal")
 _VALUE: Final = "value."
-"""What the names of fields for a template's parameters begin with."""
+"""The prefix of the form fields for a template's parameters."""
 
 
 @router.get("")
@@ -81,7 +81,7 @@ async def create_loop(
     priority: Priority = None,
     start: Annotated[bool, Form()] = False,
 ) -> Response:
-    """Create a loop, or ask for the plan of a goal; show what is wrong with it beside the fields."""
+    """Create a loop, or request a plan for a goal; show each problem beside its field."""
     form = {name: str(value) for name, value in (await request.form()).items()}
     try:
         if way == "goal":
@@ -103,7 +103,7 @@ async def create_loop(
         try:
             await starting.ask_to_start(home.at, caller, loop.id)
         except LoopwrightError as refused:
-            # The loop exists: what keeps it from starting is dealt with on its own page.
+            # The loop exists, and its own page shows why it cannot start.
             return await show_loop(request, loop.id, home, caller, refused=words_of(refused))
     return RedirectResponse(f"/loops/{loop.id}", status_code=303)
 
@@ -112,7 +112,7 @@ async def create_loop(
 async def show_loop(
     request: Request, loop_id: str, home: Home, caller: Reader, refused: str = ""
 ) -> Response:
-    """Show a loop: its health, its plans, and what it took."""
+    """Show a loop: its health, its plans, its time and cost."""
     shown = await views.loop_page(home.at, caller, loop_id)
     return page(
         request,
@@ -149,7 +149,7 @@ async def change_loop(
     model: ModelText = "",
     max_concurrent: Slots = None,
 ) -> Response:
-    """Change what works on the tasks that a loop has not begun."""
+    """Change the agent and model for the tasks that a loop has not begun."""
     try:
         await loops.change_loop(
             home.at,

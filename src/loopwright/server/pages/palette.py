@@ -1,4 +1,4 @@
-"""What the command palette finds, as a fragment of a page."""
+"""The results of the command palette, as a fragment of a page."""
 
 from typing import Annotated
 
@@ -16,5 +16,5 @@ router = APIRouter(include_in_schema=False)
 async def find(
     request: Request, home: Home, caller: Reader, q: Annotated[str, Query(max_length=200)] = ""
 ) -> Response:
-    """Return the pages whose names have what was typed."""
+    """Return the pages whose names contain the typed text."""
     return page(request, "found.html", places=await find_places(home.at, caller, q))

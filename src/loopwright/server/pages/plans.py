@@ -125,7 +125,7 @@ async def act_on_plan(
     now: Annotated[bool, Form()] = False,
     finish: Annotated[str, Form()] = "",
 ) -> Response:
-    """Do something to a plan, then show it."""
+    """Carry out an action on a plan, then show it."""
     try:
         if action == "dispatch":
             await planning.dispatch_plan(home.at, caller, plan_id)
@@ -188,7 +188,7 @@ async def act_on_task(
     at: Annotated[list[str] | None, Form()] = None,
     text: Annotated[list[str] | None, Form()] = None,
 ) -> Response:
-    """Do something to a task, then show it; `at` and `text` are comments on lines of its change."""
+    """Carry out an action on a task, then show it; `at` and `text` are comments on lines of its change."""
     said = note.strip() or None
     try:
         if action in _TASK_ACTIONS:
@@ -214,11 +214,11 @@ async def act_on_task(
 async def _changes(
     home: Home, caller: Reader, plan_id: str, task: str | None = None, attempt: int | None = None
 ) -> Changed | None:
-    """Return what a plan or a task changed; None while there is nothing to show."""
+    """Return the changes of a plan or a task; None while there are none."""
     try:
         text, cut = await results.diff(home.at, caller, plan_id, task, attempt=attempt)
     except LoopwrightError:
-        # Nothing has landed, and nothing was tried: there is no change to show yet.
+        # Nothing has landed and no attempt was made, so there is no change yet.
         return None
     return await asyncio.to_thread(changed_files, text, cut=cut)
 

@@ -101,7 +101,7 @@ async def act_on_project(
     packet: Text = "",
     model: ModelText = "",
 ) -> Response:
-    """Inspect or plan; then show where that led."""
+    """Inspect or plan, then show the result."""
     back = f"/projects/{project_id}"
     try:
         if action == "inspect":

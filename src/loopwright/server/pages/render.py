@@ -83,7 +83,7 @@ MENU: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a state is shown: a word, a tone for its colour, and an icon, because colour alone says nothing."""
+    """How a state is shown: a word, a colour and an icon, because some readers cannot tell colours apart."""
 
     word: str
     tone: str
@@ -190,7 +190,7 @@ def plain(text: Any) -> str:
 
 
 def coded(text: Any) -> Markup:
-    """Return a text in which what stands between backticks is code."""
+    """Return a text with the parts in backticks as code."""
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(plain(text)))))  # noqa: S704 - escaped before
 
 
@@ -209,12 +209,12 @@ def exact(at: datetime) -> str:
 
 
 def clock(at: datetime) -> str:
-    """Return a time in words; the browser replaces it by the local one."""
+    """Return a time in words; the browser replaces it with the local time."""
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def ago(at: datetime, now: datetime) -> str:
-    """Return how long ago something was, or how long until it comes."""
+    """Return the time since or until a moment, in words."""
     seconds = (now - at).total_seconds()
     if abs(seconds) < 5:
         return "just now"
@@ -230,7 +230,7 @@ def address(name: str) -> str:
 
 
 def inside(path: str) -> str:
-    """Return a path of this server; another site is never a target."""
+    """Return a path of this server, so that a redirect never leaves it."""
     return path if path.startswith("/") and not path.startswith(("//", "/\\")) else "/"
 
 
@@ -263,18 +263,18 @@ def with_query(path: str, kept: Mapping[str, Any], **more: Any) -> str:
 
 
 def relative(path: Path, folder: str) -> str:
-    """Return a path as it is named inside a folder."""
+    """Return a path relative to a folder."""
     return path.relative_to(folder).as_posix()
 
 
 def about(problems: Sequence[str], place: str) -> str:
-    """Return what is wrong at a place; empty if nothing is."""
+    """Return the problem at a place; empty if there is none."""
     found = (one.removeprefix(f"{place}: ") for one in problems if one.startswith(f"{place}: "))
     return "; ".join(found)
 
 
 def target(alert: Alert) -> str:
-    """Return the page where something can be done about an alert."""
+    """Return the page on which you can handle an alert."""
     if alert.task_id and alert.plan_id:
         return f"/plans/{alert.plan_id}/tasks/{alert.task_id}"
     if alert.plan_id:
@@ -287,7 +287,7 @@ def target(alert: Alert) -> str:
 
 
 def _shown(value: Any) -> Any:
-    """Make every text plain before it is escaped, so that no template can forget it."""
+    """Make every text plain before it is escaped, so that each template does not have to."""
     return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -327,10 +327,10 @@ def environment() -> Environment:
 def page(
     request: Request, name: str, *, status: HTTPStatus = HTTPStatus.OK, shown_at: str = "", **values: Any
 ) -> HTMLResponse:
-    """Return a page; `shown_at` is where it can be loaded again, if that is not the address of the request."""
+    """Return a page; `shown_at` is its address for reloading, if that differs from the request's."""
     path = shown_at or request.url.path
     if request.method == "POST" and not shown_at:
-        # A form that was refused: the page is the one that the form is on.
+        # A refused form is shown again on its own page.
         path = path.rpartition("/")[0]
     query = request.url.query if request.method == "GET" else ""
     theme = request.cookies.get(THEME, "")

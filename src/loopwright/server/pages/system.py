@@ -55,7 +55,7 @@ async def show_costs(
 
 @router.get("/agents")
 async def show_agents(request: Request, home: Home, caller: Reader, project: str = "") -> Response:
-    """Show what each agent and model did."""
+    """Show the record of each agent and model."""
     found = await figures.agent_record(home.at, caller, project or None)
     return page(request, "agents.html", agents=found, project=project, **await _common(home, caller))
 
@@ -69,7 +69,7 @@ async def show_alerts(
     severity: str = "",
     refused: str = "",
 ) -> Response:
-    """Show what needs a person, the most urgent first."""
+    """Show the alerts, the most urgent first."""
     found = await alerts.alerts(home.at, caller, project or None)
     kinds = {one.id: _ACKNOWLEDGED if one.acknowledged_by else str(one.severity) for one in found}
     severities = [*(str(one) for one in reversed(Severity)), _ACKNOWLEDGED]
@@ -111,7 +111,7 @@ async def show_workers(request: Request, home: Home, caller: Reader) -> Response
 
 @router.get("/quota")
 async def show_quota(request: Request, home: Home, caller: Reader, refused: str = "") -> Response:
-    """Show the accounts that agents draw from."""
+    """Show the accounts of agents."""
     found = await figures.quota(home.at, caller)
     return page(
         request,
@@ -238,7 +238,7 @@ async def _tokens(
 
 
 async def _common(home: Home, caller: Reader) -> dict[str, Any]:
-    """Return what all these pages need."""
+    """Return the values that all these pages need."""
     return {
         "projects": await list_projects(home.at, caller),
         "now": datetime.now(UTC),

@@ -1,4 +1,4 @@
-"""The pages of webhooks: what each receiver takes, refuses and waits for."""
+"""The pages of webhooks: delivered, refused and waiting events of each receiver."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime
@@ -34,7 +34,7 @@ async def create_webhook(
     types: Text = "",
     projects: Annotated[list[str] | None, Form()] = None,
 ) -> Response:
-    """Make a webhook, and show its secret this once."""
+    """Create a webhook, and show its secret once."""
     wanted = types.replace(",", " ").split()
     try:
         made = await receivers.create_webhook(
@@ -49,7 +49,7 @@ async def create_webhook(
 
 @router.get("/{webhook_id}")
 async def show_webhook(request: Request, webhook_id: str, home: Home, caller: Admin) -> Response:
-    """Show what a receiver took, what it refused and what waits for it."""
+    """Show a receiver's delivered, refused and waiting events."""
     return page(
         request,
         "webhook.html",
@@ -64,14 +64,14 @@ async def show_webhook(request: Request, webhook_id: str, home: Home, caller: Ad
 
 @router.post("/{webhook_id}/replay")
 async def replay_webhook(webhook_id: str, home: Home, caller: Admin) -> Response:
-    """Send again what a receiver refused."""
+    """Send the refused events of a receiver again."""
     await receivers.replay(home.at, caller, webhook_id)
     return RedirectResponse(f"/webhooks/{webhook_id}", status_code=303)
 
 
 @router.post("/{webhook_id}/remove")
 async def remove_webhook(webhook_id: str, home: Home, caller: Admin) -> Response:
-    """Send nothing more to a receiver."""
+    """Remove a receiver."""
     await receivers.remove_webhook(home.at, caller, webhook_id)
     return RedirectResponse("/webhooks", status_code=303)
 

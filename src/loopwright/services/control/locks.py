@@ -20,7 +20,7 @@ def list_holds(*, everything: bool = False) -> tuple[HoldView, ...]:
 
 
 async def take(at: "Session", lock: str, plan: str) -> str:
-    """Ask for a named lock for a plan; return what it came to."""
+    """Ask for a named lock for a plan; return the result."""
     # To list what is held needs no open home.
     from loopwright.services.control.sending import send
 
@@ -29,7 +29,7 @@ async def take(at: "Session", lock: str, plan: str) -> str:
 
 
 async def release(at: "Session", hold: str) -> str:
-    """Take files or a lock from a loop, or let one continue that waits; return what it came to."""
+    """Take files or a lock from a loop, or let a waiting one continue; return the result."""
     # As in `take`.
     from loopwright.services.control.sending import send
 

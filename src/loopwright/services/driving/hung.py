@@ -4,10 +4,10 @@ from loopwright.ports import Membership
 
 
 class HungHolder:
-    """Watches the process that holds a home, for one that waits to work there."""
+    """Watches the process that holds a home, on behalf of one that waits for it."""
 
     def __init__(self, membership: Membership, *, patience_s: float) -> None:
-        """Take the home; a holder hangs if it makes no progress for so many seconds while it is watched."""
+        """Take the home, and how many seconds without progress make its holder hung."""
         self._membership = membership
         self._patience_s = patience_s
         self._seen: tuple[object, int] | None = None
@@ -16,7 +16,7 @@ class HungHolder:
         """The processes that were ended."""
 
     def look(self, now: float) -> int | None:
-        """Look at a moment of the monotonic clock; end a holder that hangs, and return its id."""
+        """End a hung holder and return its id; `now` is a time of the monotonic clock."""
         seen = ((self._membership.holder() or {}).get("pid"), self._membership.beats())
         if seen != self._seen:
             self._seen, self._since = seen, now

@@ -1,4 +1,4 @@
-"""Tell others of what happens while this process drives plans."""
+"""Send notices while this process drives plans."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,7 +14,7 @@ async def reporting(at: Session, loop_id: str | None = None) -> AsyncIterator[No
     """
     async with AsyncExitStack() as stack:
         if at.settings.values.notify:
-            # What sends takes a while to load, and most homes send nothing.
+            # The sender takes a while to load, and most homes send nothing.
             from loopwright.services.notifications.sending import notifying
 
             await stack.enter_async_context(notifying(at, loop_id))

@@ -1,6 +1,6 @@
-"""Follow an issue that became work: claim it, bring back what its pull request got, and close it after the merge.
+"""Follow an issue that became work: claim it, turn feedback on its pull request into attempts, and close it.
 
-Every step may be repeated: what was done is read from rows and from the forge.
+Every step can be repeated: rows and the forge tell what was done before.
 """
 
 from enum import StrEnum
@@ -35,16 +35,16 @@ _ALL: Final = ("issue_claimed", "issue_held", *_ENDED)
 
 
 class Stage(StrEnum):
-    """Where an issue is."""
+    """The stage of an issue."""
 
     WORKING = "working"
     """Its plan is not verified yet, or its pull request is not open yet."""
     WAITING = "waiting"
     """Its pull request waits for people or checks."""
     SENT_BACK = "sent back"
-    """Something came back just now, and leads to another attempt."""
+    """New feedback leads to another attempt."""
     HELD = "held"
-    """Something came back, and a person has to look at it."""
+    """There is feedback that you have to handle."""
     DROPPED = "dropped"
     """Its pull request was closed without a merge."""
     CLOSED = "closed"
@@ -52,7 +52,7 @@ class Stage(StrEnum):
 
 
 async def follow(at: Session, tracker: Tracker, loop: Loop) -> Stage:
-    """Do what is due for an issue, and return where it is then."""
+    """Take the next step for an issue, and return its new stage."""
     return await _Follow(at, tracker, loop).step()
 
 
@@ -83,7 +83,7 @@ class _Follow:
         if status.state == "closed":
             return await self._drop(finish)
         if status.head != finish.commit_sha:
-            # A person pushed to the branch: the work is theirs from here on, until the merge.
+            # The branch has a commit that is not ours: leave the work to its author until the merge.
             return Stage.WAITING
         return await self._bring_back(plan, finish, held="issue_held" in noted)
 
@@ -151,7 +151,7 @@ class _Follow:
         return Stage.SENT_BACK
 
     async def _feedback(self, finish: Finish, known: set[str]) -> list[Words]:
-        """Return failed checks and what accounts with write access say, as far as it is not known."""
+        """Return new failed checks, and new comments of accounts with write access."""
         number = need(finish.request_n, "the number of the pull request")
         checks = await self._issues.checks(need(finish.commit_sha, "the commit"))
         failed = [
@@ -159,7 +159,7 @@ class _Follow:
         ]
         said = words(await self._issues.request_remarks(number))
         found = counting(said, await writers(self._tracker, said), known)
-        # Checks that still run may fail too: one attempt gets all of them.
+        # Running checks may fail too, and one attempt should get all failures.
         return ([] if checks.running else [one for one in failed if one.id not in known]) + found
 
     async def _hold(self, finish: Finish, why: str) -> Stage:
@@ -175,7 +175,7 @@ class _Follow:
 
 
 def _sent_back(tx: Tx, plan: Plan) -> tuple[Task, list[Command]]:
-    """Return the task of the issue, and the commands with which something came back to it."""
+    """Return the task of the issue, and the commands that brought feedback to it."""
     (task,) = tx.find(Task, plan_id=plan.id, key=TASK)
     rejects = tx.find(Command, verb="reject", target=task.id, order_by=("created_at",))
     return task, [

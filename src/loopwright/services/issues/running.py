@@ -1,4 +1,4 @@
-"""Work on one issue from a terminal: each call does what is due now."""
+"""Work on one issue from a terminal: each call takes the next step."""
 
 from dataclasses import dataclass, replace
 
@@ -18,7 +18,7 @@ __all__ = ["Due", "Stage", "claim", "due"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """What is due for an issue."""
+    """The next step for an issue."""
 
     stage: Stage
     request: RunRequest
@@ -27,7 +27,7 @@ class Due:
 
     @property
     def is_work(self) -> bool:
-        """Return whether agents have something to do."""
+        """Return whether there is work for agents."""
         return self.stage in (Stage.WORKING, Stage.SENT_BACK)
 
 

@@ -1,4 +1,4 @@
-"""Take an issue: check who asked for it, and write its text as it is now into a plan file."""
+"""Take an issue: check who set its label, and write its current text into a plan file."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ class Tracker:
     state_folder: str
 
     def number(self, loop: Loop) -> int | None:
-        """Return the number of the issue that a loop works on; None if it works on something else."""
+        """Return the number of a loop's issue; None if the loop works on something else."""
         return number_in(Path(loop.source_path).name, self.issues.name)
 
     def loops(self, tx: Tx) -> dict[int, Loop]:
@@ -41,11 +41,11 @@ class Tracker:
 
 
 async def tracker_of(settings: Settings, place: Place) -> Tracker:
-    """Return the issues of the project's remote; raise `Refused` with what is missing."""
+    """Return the issues of the project's remote; raise `Refused` if a setting is missing."""
     wanted = settings.values.forge
     if not wanted.issues:
         raise Refused(
-            "no label makes issues to work here",
+            "no label is set that turns issues into work",
             code="issues_off",
             hint='name one in loopwright.toml: [forge] issues = "loopwright"',
         )
@@ -109,5 +109,5 @@ def words(remarks: Iterable[Remark]) -> list[Words]:
 
 
 async def writers(tracker: Tracker, said: list[Words]) -> set[str]:
-    """Return who of the authors may write to the repository."""
+    """Return the authors with write access to the repository."""
     return {who for who in {one.who for one in said} if await tracker.issues.may_write(who)}

@@ -1,4 +1,4 @@
-"""The daemon looks at the issues of every project, again and again."""
+"""The daemon polls the issues of every project."""
 
 import asyncio
 import logging
@@ -31,14 +31,14 @@ class IssueWatch:
         self._at = at
 
     async def run(self) -> None:
-        """Look until this task is cancelled."""
+        """Poll until this task is cancelled."""
         while True:
             try:
                 await self._look()
             except LoopwrightError as away:
                 log.warning("issues wait: %s", away)
-            except Exception:  # the boundary: one look must not be the last one
-                log.exception("issues cannot be looked at; trying again")
+            except Exception:  # the boundary: one failed poll must not be the last one
+                log.exception("issues cannot be read; trying again")
             await asyncio.sleep(self._at.settings.values.forge.every)
 
     async def _look(self) -> None:
@@ -96,5 +96,5 @@ class IssueWatch:
 
 
 def _is_new(loop: Loop) -> bool:
-    """Return whether the start of a loop was never asked for."""
+    """Return whether a loop was never asked to start."""
     return loop.state is LoopState.IDLE and loop.plan_id is None and loop.start is None and not loop.reason

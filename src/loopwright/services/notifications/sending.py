@@ -24,14 +24,14 @@ from loopwright.services.webhooks.targets import PATIENCE, SEND_S, TargetSender,
 async def notifying(
     at: Session, loop_id: str | None = None, *, patience: Patience = PATIENCE
 ) -> AsyncIterator[None]:
-    """Send notices for the length of a block; a target given as a flag gets those of one loop only."""
+    """Send notices during a block; a target from a flag gets those of one loop only."""
     loop = loop_id if at.settings.origin("notify").startswith("flag ") else None
     async with sending(NoticeSender(at, loop=loop, patience=patience)):
         yield
 
 
 class NoticeSender(TargetSender):
-    """Sends a notice for each event that you are told of."""
+    """Sends a notice for each event that makes one."""
 
     def __init__(self, at: Session, *, loop: str | None, patience: Patience) -> None:
         urls = at.settings.values.notify
@@ -40,7 +40,7 @@ class NoticeSender(TargetSender):
         self._urls = {row_of(url, loop): url for url in urls}
 
     async def deliver(self, item: Item) -> Delivery:
-        """Send what an event says, unless it is of no use any more."""
+        """Send the notice of an event, unless it is too old."""
         notice = await self._at.home.store.read(partial(_notice, event=item.event))
         if notice is None:
             return Delivery(reply=Reply.TAKEN)

@@ -16,7 +16,7 @@ _NAME: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def name_of(url: str) -> str:
-    """Return what may be shown of a target: its scheme and a mark that tells it from others."""
+    """Return the public name of a target: its scheme and a mark that distinguishes it."""
     mark = hashlib.sha256(url.encode()).hexdigest()[:8]
     return f"{url.partition('://')[0]}:{mark}"
 
@@ -42,11 +42,11 @@ def full_url(url: str, settings: Settings, env: Mapping[str, str]) -> str:
 
 
 def check_targets(urls: Collection[str], settings: Settings, env: Mapping[str, str]) -> None:
-    """Refuse targets to which nothing can be sent."""
+    """Refuse targets that cannot be used."""
     for url in urls:
         check_target(full_url(url, settings, env), name_of(url))
 
 
 def check_flag(urls: Collection[str]) -> None:
-    """Refuse targets that a person names for one run, to which nothing can be sent."""
+    """Refuse targets of `run --notify` that cannot be used."""
     check_targets(urls, settings_for(flags={"notify": list(urls)}), environment())

@@ -31,7 +31,7 @@ async def take(at: Session, caller: Caller, plan_id: str, lock: str) -> HoldView
 
 
 async def release(at: Session, caller: Caller, hold_id: str) -> str:
-    """Take files or a lock from a loop, or let one continue that waits; return what it came to."""
+    """Take files or a lock from a loop, or let a waiting one continue; return the result."""
 
     def load(tx: Tx) -> Hold | None:
         found = tx.get(Hold, hold_id) if is_id(hold_id, Kind.HOLD) else None

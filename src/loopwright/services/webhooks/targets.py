@@ -1,4 +1,4 @@
-"""Send events to targets that only this process knows: they have rows like webhooks, and no page or command.
+"""Send events to targets that only this process knows: they have rows like webhooks, but no page and no command.
 
 While the process works in a home, each event is sent once, in order, with retries. What it did not send, the next
 process with the same target sends.
@@ -48,7 +48,7 @@ class TargetSender(Sender):
         self._loop = loop
 
     async def register(self) -> None:
-        """Have a row for each target; one that is new gets what happens from now on."""
+        """Ensure a row for each target; a new target gets the events from now on."""
 
         def insert(tx: Tx) -> None:
             for row, name in self._names.items():
@@ -101,7 +101,7 @@ class TargetSender(Sender):
 
 @asynccontextmanager
 async def sending(sender: TargetSender) -> AsyncIterator[None]:
-    """Send for the length of a block, and then what is left."""
+    """Send during a block, and then send what is left."""
     try:
         await sender.register()
     except StoreUnavailable as away:

@@ -203,7 +203,7 @@ def test_a_track_without_a_plan_is_planned_from_its_specification_and_keeps_what
     answer = [told, {"claim": block(GREETING)}]
     shop.play({**LOOP, "plan": [answer], "evaluate-execution": [[{"qa": []}]]})
     asked = shop("run", str(track), timeout=100)
-    assert (asked.code, "read by a person before it runs" in asked.err) == (2, True)
+    assert (asked.code, "--yes" in asked.err) == (2, True)
     said = shop("run", str(track), "--yes", timeout=200)
     assert said.code == 0, said.out + said.err
     assert shop.started_keys() == ["plan", "evaluate", "1.1", "1.2", "evaluate-execution"], "evaluated once"

@@ -1,4 +1,4 @@
-"""`lessons`: what agents of this project are told because earlier work taught it."""
+"""`lessons`: list and decide on the lessons that agents of this project get."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -28,7 +28,7 @@ app = App(
 
 @app.default
 def lessons(*, all: bool = False, json: bool = False) -> int:
-    """List the lessons of this project, with what was measured of each.
+    """List the lessons of this project, each with its measurement.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def approve(lesson: str, /, *, text: str | None = None, json: bool = False) -> i
     lesson
         Which: its id.
     text
-        Its text from now on.
+        The new text.
     json
         Print it as JSON.
     """
@@ -105,7 +105,7 @@ def diff(lesson: str, /, *, text: str | None = None) -> int:
     lesson
         Which: its id.
     text
-        With this text in place of the one proposed.
+        Use this text instead of the proposed one.
     """
     shown = _with_home(lambda at, who: service.diff_lesson(at, who, lesson, text))
     console().print(escape(shown), end="", soft_wrap=True)
@@ -131,7 +131,7 @@ def promote(lesson: str, project: str, /, *, json: bool = False) -> int:
 
 @app.command
 def remove(lesson: str, /, *, json: bool = False) -> int:
-    """Tell no agent a lesson any more.
+    """Remove a lesson from all prompts.
 
     Parameters
     ----------

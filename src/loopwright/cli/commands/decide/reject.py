@@ -82,7 +82,7 @@ async def _rollback(target: str, to: str | None, *, yes: bool, as_json: bool) ->
 
 
 def _agreed(keys: Sequence[str]) -> bool:
-    """Ask at the terminal; without one, refuse."""
+    """Ask on the terminal; refuse if there is none."""
     what = f"{counted(len(keys), 'task')} ({', '.join(keys[:8])}{' …' if len(keys) > 8 else ''})"
     if not (sys.stdin.isatty() and os.isatty(1)):
         raise Refused(

@@ -1,4 +1,4 @@
-"""`audit`: for every item that a source says is finished, whether that is so."""
+"""`audit`: check whether the finished items of a source really are finished."""
 
 import asyncio
 from collections import Counter

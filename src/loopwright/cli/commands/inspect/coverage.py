@@ -1,4 +1,4 @@
-"""`plan coverage`: every criterion of every task with the checks that prove it, or the word that nothing does."""
+"""`plan coverage`: every criterion of every task with the checks that prove it, or a note that there are none."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""`inspect`: everything that is known of a run, or of the project and a goal, in one packet."""
+"""`inspect`: all facts about a run, or about the project and a goal, in one packet."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ from loopwright.services.inspection import Packet
 def inspect(
     target: str | None = None, /, *, goal: str = "", markdown: bool = False, json: bool = False
 ) -> int:
-    """Gather what is known of a run, or of this project and a goal, in one packet, and keep it.
+    """Gather all facts about a run, or about this project and a goal, in one packet, and keep it.
 
     Parameters
     ----------

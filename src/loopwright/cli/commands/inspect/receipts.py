@@ -100,7 +100,7 @@ def _print_receipt(receipt: Receipt, state: str) -> None:
         ("made by", receipt.made_by),
         ("sha256", receipt.sha256),
     ):
-        # Where a hash does not fit it is folded: half of one is good for nothing.
+        # A hash that does not fit is folded: half of one is useless.
         table.add_row(name, Text(value) if narrow else one_line(value))
     out.print(Roomy(table))
     out.print(_tasks_rows(receipt))
@@ -133,11 +133,11 @@ def _reviews(receipt: Receipt) -> str:
 
 
 def _held_out(receipt: Receipt) -> list[str]:
-    """Say of which tasks the result passed what their agents never saw."""
+    """Name the tasks whose held-out checks the result passed."""
     tree = receipt.plan.result_tree
     asked = held_out_tasks(receipt) if tree is not None else []
     passed = [task.key for task, commands in asked if is_passed(receipt, tree, commands)]
-    return [f"the result passed what was held out from {', '.join(passed)}"] if passed else []
+    return [f"the result passed the held-out checks of {', '.join(passed)}"] if passed else []
 
 
 def _ended(one: FinishEntry) -> str:
@@ -224,16 +224,16 @@ def _export_html(path: Path, plan: str | None, *, as_json: bool) -> int:
 
 @app.command
 def verify(receipt: str | None = None, /, *, repository: Path | None = None, json: bool = False) -> int:
-    """Recompute what a receipt says from the git repository, and name every difference.
+    """Recompute a receipt from the git repository, and name every difference.
 
-    Needs no home and no database; where the home in which the plan ran is at hand, the recorded outputs and the
-    chain of events are looked at too. The exit code is 0 when everything that could be checked agrees, and 1 on
-    any difference, or when `clean` let go of commits that git has deleted since.
+    Needs no home and no database. If the home of the plan is on this machine, Loopwright also checks the recorded
+    outputs and the chain of events. The exit code is 0 if everything that could be checked agrees. It is 1 on any
+    difference, or if `clean` released commits that git has deleted since.
 
     Parameters
     ----------
     receipt
-        The file, as `.loopwright/receipts/` or `receipt show --output` has it; or a plan, for the one in its
+        A file from `.loopwright/receipts/` or `receipt show --output`; or a plan, for the receipt in its
         project (default: the newest of this repository).
     repository
         The git repository with the result (default: the current folder, or the plan's project).
@@ -278,15 +278,15 @@ def _print_findings(found: receipts.Verified) -> None:
     for gap in facts.unchecked:
         out.print(f"[dim]· not checked here: {escape(gap)}[/]")
     if differences:
-        out.print(f"[bold red]DIFFERS[/]  {len(differences)} of its statements do not hold")
+        out.print(f"[bold red]DIFFERS[/]  {len(differences)} of its statements are wrong")
         if any(one.code == "commit_missing" for one in differences):
             out.print(f"is this the right repository? `git fetch` brings the branch {escape(plan.branch)}")
         return
     if facts.cleaned:
         gone = f"{counted(len(facts.cleaned), 'commit')} that it names"
         out.print(
-            f"[bold yellow]CANNOT BE VERIFIED ANY MORE[/]  {gone}: let go of by `loopwright clean`, which this home's "
-            "record says, and deleted by git since; nothing else differs"
+            f"[bold yellow]CANNOT BE VERIFIED ANY MORE[/]  {gone}: released by `loopwright clean` according to this "
+            "home's record, and deleted by git since; nothing else differs"
         )
         return
     style = _STYLES.get(receipt.outcome, "yellow")
@@ -367,16 +367,16 @@ def replay_(
 
 
 def _agree(commands: Sequence[str], *, json: bool) -> None:
-    """Let a person see what would run here, and say yes to it."""
+    """Show the commands that would run here, and ask the user to agree."""
     if json or not sys.stdin.isatty():
         raise Refused(
             f"the receipt's commands would run on this machine: {'; '.join(commands)}"[:500],
             code="confirmation_needed",
-            hint="look at them, then say --yes",
+            hint="read them, then add --yes",
         )
     out = console()
     out.print("These commands, from the receipt, will run on this machine:")
     for command in commands:
         out.print(f"  {escape(command)}")
     if input("Run them? [y/N] ").strip().lower() not in ("y", "yes"):
-        raise Refused("nothing was run", code="declined", hint="answer y, or say --yes")
+        raise Refused("nothing was run", code="declined", hint="answer y, or add --yes")

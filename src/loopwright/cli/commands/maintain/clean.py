@@ -61,7 +61,7 @@ def clean(
             raise UserError(
                 "--unproven is about branches, --recordings is not",
                 code="flags_conflict",
-                hint="call it once for each",
+                hint="use one of them, then the other",
             )
         return asyncio.run(_clean_recordings(plan, dry_run=dry_run, yes=yes, as_json=json))
     return asyncio.run(_clean(plan, unproven=unproven, dry_run=dry_run, yes=yes, as_json=json))
@@ -103,7 +103,7 @@ async def _clean(plan: str | None, *, unproven: bool, dry_run: bool, yes: bool, 
 def _print_recordings(found: Sequence[Recordings]) -> None:
     out = console()
     for one in found:
-        what = f"what {counted(len(one.sizes), 'agent run')} said: {_size(one.size)}"
+        what = f"what {counted(len(one.sizes), 'agent run')} printed: {_size(one.size)}"
         out.print(
             f"[bold]{escape(one.plan.title)}[/]  {short_id(one.plan.id)}  {one.plan.status.value.lower()}\n"
             f"  [yellow]delete[/]  {what}"
@@ -133,7 +133,7 @@ def _print(found: Sequence[Leftovers]) -> None:
 
 
 def _grouped(refs: Sequence[Leftover]) -> dict[str, str]:
-    """Return what belongs together by where else it is: an attempt has a ref, and a plan can have hundreds."""
+    """Group refs by the branch that has their work: each attempt has a ref, and a plan can have hundreds."""
     found: dict[str, list[Leftover]] = {}
     for left in refs:
         found.setdefault(_why(left), []).append(left)

@@ -1,4 +1,4 @@
-"""`webhooks`: which programs are told of events."""
+"""`webhooks`: list, create, replay or remove receivers of events."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,9 @@ from loopwright.services.webhooks.receivers import WebhookView
 T = TypeVar("T")
 
 app = App(
-    name="webhooks", help="List, make, replay or remove the webhooks of the daemon.", help_format="plaintext"
+    name="webhooks",
+    help="List, create, replay or remove the webhooks of the daemon.",
+    help_format="plaintext",
 )
 
 

@@ -58,7 +58,7 @@ _MODES = f"What the agent may do by itself: {', '.join(settings()['permission_mo
 
 After = Callable[[Session, str], Awaitable[None]]
 _SHOWN = 20
-"""So many sources are named."""
+"""How many sources a message names."""
 
 
 def run(
@@ -131,7 +131,7 @@ def run(
     detach
         Submit the plan and return; a worker, or a process in the background, executes it.
     notify
-        A URL of Apprise that is told when the plan is done, failed, needs you or nears its budget; repeat it for
+        An Apprise URL that gets a notice when the plan is done, failed, needs you or nears its budget; repeat it for
         several.
     yes
         Run the plan for a goal without asking you first.
@@ -191,7 +191,7 @@ def run(
 
 
 def _check_notify(urls: tuple[str, ...], *, detach: bool) -> None:
-    """Refuse targets that could not be told, before any work begins."""
+    """Refuse unusable targets before any work begins."""
     # Only notices need it.
     from loopwright.services.notifications.targets import check_flag
 
@@ -250,7 +250,7 @@ def _for_goal(
     if not yes and (as_json or not sys.stdin.isatty()):
         way = f"`{to_type('plan', goal)}` makes it for you to read; " if track is None else ""
         raise Refused(
-            "a plan made for a goal is read by a person before it runs",
+            "you have to read a plan for a goal before it runs",
             code="confirmation_needed",
             hint=f"{way}--yes runs it unread",
         )

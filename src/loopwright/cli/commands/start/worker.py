@@ -44,7 +44,7 @@ def _print(news: WorkerNews) -> None:
     if isinstance(news, StandingBy):
         text = f"standing by: process {news.pid} works here; this one takes over when it ends"
     elif isinstance(news, Ended):
-        text = f"process {news.pid} did nothing any more and was ended; this one takes over"
+        text = f"process {news.pid} made no progress and was ended; this one takes over"
     else:
         text = f"working in {news.home} with {counted(news.slots, 'slot')}; Ctrl-C leaves, agents continue"
     console().print(escape(text))

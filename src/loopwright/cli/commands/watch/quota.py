@@ -1,4 +1,4 @@
-"""`stats quota`: what is left of the accounts that agents draw from, and how to reopen one."""
+"""`stats quota`: the remaining quota of agents' accounts, and how to reopen one."""
 
 import asyncio
 
@@ -22,7 +22,7 @@ app = App(name="quota", help_format="plaintext")
 
 @app.default
 def quota(*, json: bool = False) -> int:
-    """Show every account that agents drew from: whether it is open, and what is known of its windows.
+    """Show every account that agents used: whether it is open, and how much of its limits is left.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def quota(*, json: bool = False) -> int:
         return ExitCode.VERIFIED
     out = console()
     if not found.used and not found.unused:
-        out.print("no agent has drawn from any account yet")
+        out.print("no agent has used an account yet")
     for one in found.used:
         print_account(out, one, "" if found.is_known(one) else "  not in your settings")
     for name in found.unused:
@@ -45,7 +45,7 @@ def quota(*, json: bool = False) -> int:
 
 @app.command
 def show(name: str, /, *, json: bool = False) -> int:
-    """Show what was drawn from an account: what it cost, and by which runs, the newest first.
+    """Show the cost of an account and its runs, the newest first.
 
     Parameters
     ----------

@@ -174,7 +174,7 @@ def _cost(figures: Figures) -> str:
     return cost_in_words(known, complete=not figures.unknown_costs, estimated=figures.cost_estimated)
 
 
-# `stats agents`: what each agent and model did.
+# `stats agents`: the record of each agent and model.
 
 _AGENT_HEADS: Final = (
     "agent",
