@@ -14,6 +14,7 @@ from loopwright.testing.sample import make_sample_repository
 def test_a_loop_that_was_created_but_cannot_start_is_shown_with_the_reason(api: Api, tmp_path: Path) -> None:
     place = tmp_path / "shop"
     place.mkdir()
+    make_sample_repository(place)
     (place / "plan.yaml").write_text(json.dumps({"title": "Shop", "tasks": [task("a", "true")]}))
     project, *_ = api.family(path=str(place))
     form = {"project": project.id, "way": "source", "source": "plan.yaml", "start": "true"}
@@ -22,6 +23,13 @@ def test_a_loop_that_was_created_but_cannot_start_is_shown_with_the_reason(api: 
     [made] = api.at.home.store.read_sync(lambda tx: tx.find(Loop, source_path="plan.yaml"))
     assert "has no recorded environment" in shown.text
     assert f'hx-get="/loops/{made.id}"' in shown.text
+    # What it lacks is given there, and leads back to it.
+    assert f'action="/projects/{project.id}/environment"' in shown.text
+    with api.client() as client:
+        given = client.post(f"/projects/{project.id}/environment", data={"back": f"/loops/{made.id}"})
+        elsewhere = client.post(f"/projects/{project.id}/environment", data={"back": "//evil.example"})
+    assert (given.headers["location"], elsewhere.headers["location"]) == (f"/loops/{made.id}", "/")
+    assert 'id="environment"' not in api.page(f"/loops/{made.id}")
 
 
 def test_a_project_takes_the_environment_of_the_daemon(api: Api, tmp_path: Path) -> None:

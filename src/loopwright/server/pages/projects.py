@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 from loopwright.core.values.access import Scope
 from loopwright.core.values.errors import LoopwrightError, NotFound
 from loopwright.server.context import Admin, Home, Operator, Reader
-from loopwright.server.pages.render import page, words_of
+from loopwright.server.pages.render import inside, page, words_of
 from loopwright.server.shapes import ModelText
 from loopwright.services.dashboard import home as dashboard
 from loopwright.services.dashboard import project as project_views
@@ -78,15 +78,17 @@ async def show_project(
 
 
 @router.post("/{project_id}/environment")
-async def record_environment(request: Request, project_id: str, home: Home, caller: Admin) -> Response:
-    """Let the plans of a project start with the daemon's environment."""
+async def record_environment(
+    request: Request, project_id: str, home: Home, caller: Admin, back: Text = ""
+) -> Response:
+    """Let the plans of a project start with the daemon's environment; then show where the form was."""
     try:
         await remote.use_daemon_environment(home.at, caller, project_id)
     except NotFound:
         raise
     except LoopwrightError as refused:
         return await show_project(request, project_id, home, caller, refused=words_of(refused))
-    return RedirectResponse(f"/projects/{project_id}", status_code=303)
+    return RedirectResponse(inside(back) if back else f"/projects/{project_id}", status_code=303)
 
 
 @router.post("/{project_id}/{action}")

@@ -64,6 +64,7 @@ class LoopPage:
     """Everything on the page of a loop."""
 
     loop: LoopView
+    project: Project
     health: LoopHealth
     actions: LoopActions
     current: PlanCard | None
@@ -122,9 +123,11 @@ async def loop_page(at: Session, caller: Caller, loop_id: str) -> LoopPage:
         )
         cards = {one.id: plan_card(tx, one, loop, paths) for one in rows}
         current = tx.get(Plan, driven) if (driven := plan_of(tx, loop)) else None
+        project = seen_project(tx, caller, loop.project_id)
         return LoopPage(
             loop=report.loop,
-            in_rounds=is_in_rounds(loop, seen_project(tx, caller, loop.project_id)),
+            project=project,
+            in_rounds=is_in_rounds(loop, project),
             health=health,
             actions=loop_actions(caller, loop.state, starting=is_starting(loop), plan=current),
             current=cards.get(driven or ""),

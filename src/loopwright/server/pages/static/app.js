@@ -32,8 +32,11 @@ function showRefusal(refused) {
   close.className = "button tiny";
   close.textContent = "Close";
   close.addEventListener("click", () => refused.remove());
+  // One box for the sentence, whatever is in it, and one for the button.
+  const said = document.createElement("span");
+  said.append(...refused.childNodes);
   refused.classList.add("notice");
-  refused.append(close);
+  refused.append(said, close);
   document.body.append(refused);
 }
 
