@@ -92,7 +92,9 @@ def agents() -> tuple[AgentRecord, ...]:
     project = project_here()
     with glancing() as look:
         return look.store.read_sync(
-            lambda tx: agent_records(tx, recent_plans(tx, project_path=project, limit=None))
+            lambda tx: agent_records(
+                tx, {one.id: one.policy for one in recent_plans(tx, project_path=project, limit=None)}
+            )
         )
 
 

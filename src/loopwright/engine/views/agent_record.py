@@ -1,12 +1,15 @@
 """The record of each agent and model from rows alone: tasks, first passes, cost, and caught cheating."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
 
 from loopwright.core.gates.contradictions import is_tampered
-from loopwright.core.rows.model import AGENT_ROLES, Attempt, Plan, Run, Task, VerdictRecord
+from loopwright.core.rows.model import AGENT_ROLES, Attempt, Run, Task, VerdictRecord
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Verdict
+from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import AttemptState
 from loopwright.ports import Tx
 
@@ -55,6 +58,18 @@ class AgentRecord:
     types: tuple[TypeRecord, ...]
 
 
+class _Run(NamedTuple):
+    """The columns of a run that count."""
+
+    agent: str | None
+    model: str | None
+    attempt_id: str | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    cost_micros: int | None
+    cost_estimated: bool
+
+
 @dataclass(slots=True)
 class _Counts:
     types: dict[str, list[int]] = field(default_factory=dict)
@@ -62,29 +77,30 @@ class _Counts:
     refusals: int = 0
     witness: int = 0
     old_checks: int = 0
-    runs: list[Run] = field(default_factory=list)
+    runs: list["_Run"] = field(default_factory=list)
 
 
-def agent_records(tx: Tx, plans: Sequence[Plan]) -> tuple[AgentRecord, ...]:
-    """Return the record of each agent and model in some plans: those with most tasks first."""
+def agent_records(tx: Tx, plans: Mapping[str, Policy]) -> tuple[AgentRecord, ...]:
+    """Return the record of each agent and model in plans, by their ids: those with most tasks first."""
     found: dict[tuple[str, str], _Counts] = {}
-    for start in range(0, len(plans), _AT_ONCE):
-        _count(tx, plans[start : start + _AT_ONCE], found)
+    ids = list(plans)
+    for start in range(0, len(ids), _AT_ONCE):
+        part = ids[start : start + _AT_ONCE]
+        _count(tx, part, [one for one in part if plans[one].answer is None], found)
     records = (_record(agent, model, counts) for (agent, model), counts in found.items())
     return tuple(sorted(records, key=lambda one: (-one.tasks, -one.runs, one.agent, one.model)))
 
 
-def _count(tx: Tx, plans: Sequence[Plan], found: dict[tuple[str, str], _Counts]) -> None:
-    ids = [one.id for one in plans]
-    runs = [one for one in tx.find(Run, plan_id=ids, role=AGENT_ROLES) if one.started_at is not None]
+def _count(tx: Tx, ids: Sequence[str], works: Sequence[str], found: dict[tuple[str, str], _Counts]) -> None:
+    rows = map(_Run._make, tx.columns(Run, _Run._fields, plan_id=ids, role=AGENT_ROLES))
+    runs = [one for one in rows if one.started_at is not None]
     for run in runs:
         _of(found, run.agent or "", run.model).runs.append(run)
-    works = [one.id for one in plans if one.policy.answer is None]
     if not works:
         return
     # Work by the user is not an agent's work.
     started = {one.attempt_id for one in runs}
-    types = {one.id: one.type for one in tx.find(Task, plan_id=works)}
+    types: dict[str, str] = dict(tx.columns(Task, ("id", "type"), plan_id=works))
     tries: dict[str, list[Attempt]] = {}
     for attempt in tx.find(Attempt, plan_id=works, order_by=("n",)):
         if attempt.id not in started:

@@ -7,9 +7,9 @@ from typing import Final
 
 from loopwright.services.dashboard import plan
 
-NODE_WIDTH: Final = 224
+NODE_WIDTH: Final = 212
 NODE_HEIGHT: Final = 46
-_GAP_X: Final = 56
+_GAP_X: Final = 40
 _GAP_Y: Final = 14
 _MARGIN: Final = 12
 _TALLEST: Final = 24

@@ -148,6 +148,8 @@ async def agent_record(at: Session, caller: Caller, project_id: str | None = Non
     """Return the record of each agent and model: those with most tasks first."""
 
     def load(tx: Tx) -> tuple[AgentRecord, ...]:
-        return agent_records(tx, tx.find(Plan, **seen_where(tx, caller, project_id)))
+        return agent_records(
+            tx, dict(tx.columns(Plan, ("id", "policy"), **seen_where(tx, caller, project_id)))
+        )
 
     return await at.home.store.read(load)
