@@ -202,6 +202,7 @@ def test_no_command_changes_work_of_another_repository_even_by_its_id(shop: Work
         ("accept", plan),
         ("cancel", plan),
         ("retry", question.task_id),
+        ("clean", plan, "--yes"),
     ):
         said = shop(*command, "--json", cwd=elsewhere)
         assert (said.code, said.document["error"]["code"]) == (2, "target_not_found"), (command, said.out)

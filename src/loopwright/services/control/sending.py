@@ -24,7 +24,7 @@ from loopwright.engine.views.worker_views import leased_workers
 from loopwright.ports import Tx
 from loopwright.services.homes.caller import caller_bounds, expected_version
 from loopwright.services.homes.context import actor
-from loopwright.services.homes.read_only_home import find_here, nothing_named, project_here
+from loopwright.services.homes.read_only_home import find_here, nothing_named, project_here, refuse_elsewhere
 from loopwright.services.homes.session import Session
 
 # Find the plan or task that a decision is about.
@@ -48,20 +48,8 @@ def find_target(tx: Tx, text: str | None, verb: str) -> Plan | Task:
     row = find_here(tx, text, fits)
     if isinstance(row, Run):
         raise NotFound(f"{text} is a run", code="plan_or_task_expected", hint="name a plan or a task")
-    _refuse_elsewhere(tx, plan_of(tx, row).project_id, text)
+    refuse_elsewhere(tx, plan_of(tx, row).project_id, text)
     return row
-
-
-def _refuse_elsewhere(tx: Tx, project_id: str, text: str) -> None:
-    """Refuse to change work outside the user's current repository, even if it is named by its id."""
-    here = project_here()
-    project = need(tx.get(Project, project_id), "the project")
-    if here is not None and project.path not in here:
-        raise NotFound(
-            f"nothing here is called {text!r}",
-            code="target_not_found",
-            hint=f"it belongs to {project.path}: type the command there",
-        )
 
 
 def find_task(tx: Tx, text: str, verb: str) -> tuple[Task, Plan, Project]:
@@ -108,7 +96,7 @@ async def send(at: Session, verb: str, target: str, arguments: Mapping[str, Any]
     def ask(tx: Tx) -> Command:
         plan = commands.plan_about(tx, target)
         if (about := plan or tx.get(Loop, target)) is not None:
-            _refuse_elsewhere(tx, about.project_id, target)
+            refuse_elsewhere(tx, about.project_id, target)
         if verb not in _FREE:
             check_spending(tx, caller_bounds(), [target] if plan is None else [plan.id])
         return commands.request(tx, new_id, actor=actor(), verb=verb, target=target, arguments=arguments)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 from loopwright.adapters.home.membership import LockedMembership
 from loopwright.adapters.store.sqlite_links import Glimpse
 from loopwright.config.home import default_home, expand, user_file
-from loopwright.core.rows.model import Plan, Run, Task
+from loopwright.core.rows.model import Plan, Project, Run, Task
 from loopwright.core.values.errors import Ambiguous, NotFound
 from loopwright.core.values.wording import to_type
 from loopwright.engine.rows.plan_states_text import attended
@@ -194,6 +194,17 @@ def project_here() -> tuple[str, ...] | None:
     # Not by `context.here`: that module loads every setting.
     root = repository_around(current_folder())
     return tuple(map(str, checkouts(root))) if root else None
+
+
+def refuse_elsewhere(tx: Tx, project_id: str, text: str) -> None:
+    """Refuse to change work outside the user's current repository, even if it is named by its id."""
+    here, project = project_here(), tx.get(Project, project_id)
+    if here is not None and project is not None and project.path not in here:
+        raise NotFound(
+            f"nothing here is called {text!r}",
+            code="target_not_found",
+            hint=f"it belongs to {project.path}: type the command there",
+        )
 
 
 def find_target(tx: Tx, text: str) -> Plan | Task | Run:

@@ -13,7 +13,7 @@ from loopwright.core.values.states import ENDED_RUN
 from loopwright.engine.people.clean import check_clean, cleanable, record_cleaned, record_removed
 from loopwright.ports import Tx
 from loopwright.services.homes.context import actor
-from loopwright.services.homes.read_only_home import find_plan, project_here
+from loopwright.services.homes.read_only_home import find_plan, project_here, refuse_elsewhere
 from loopwright.services.homes.session import Session
 
 __all__ = [
@@ -85,6 +85,7 @@ async def _delete(at: Session, one: Leftovers) -> int:
 def _ended(tx: Tx, text: str | None) -> list[tuple[Plan, Project]]:
     if text is not None:
         plan = find_plan(tx, text)
+        refuse_elsewhere(tx, plan.project_id, text)
         check_clean(tx, plan)
         plans = [plan]
     else:
