@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,9 @@ def test_the_container_copies_what_the_build_needs() -> None:
     copied = [name for line in re.findall(r"^COPY (.*)$", text, re.MULTILINE) for name in line.split()[:-1]]
     assert {"pyproject.toml", "hatch_build.py", "src", "README.md", "LICENSE"} <= set(copied)
     assert [name for name in copied if not (ROOT / name).exists()] == []
+    [asked] = re.findall(r'"/source\[(.*)\]"', text)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert {"server"} < set(asked.split(",")) <= extras.keys()
 
 
 def test_the_development_container_calls_targets_that_exist() -> None:

@@ -16,7 +16,12 @@ def test_a_webhook_is_made_listed_replayed_and_removed(sandbox: Sandbox) -> None
     listed = sandbox("webhooks", "--json").out
     assert made["secret"] not in listed
     assert json.loads(listed)["webhooks"][0]["types"] == ["plan_failed"]
-    assert made["id"] in sandbox("webhooks").out
+    shown = sandbox("webhooks").out
+    assert (made["id"] in shown, "plan_failed" in shown) == (True, True)
+    plain = sandbox("webhooks", "create", "http://127.0.0.1:9/")
+    assert [one.partition("_")[0] for one in plain.out.split()] == ["hook", "whsec"]
+    assert "loopwright up" in plain.err
+    assert sandbox("webhooks", "remove", plain.out.split()[0]).code == 0
     assert json.loads(sandbox("webhooks", "dead", made["id"], "--json").out) == {"dead_letters": []}
     assert sandbox("webhooks", "replay", made["id"]).code == 0
     assert sandbox("webhooks", "remove", made["id"], fresh=True).code == 0

@@ -44,6 +44,7 @@ def webhooks(*, json: bool = False) -> int:
         (
             one.id,
             one.status,
+            ", ".join(filter(None, (*one.types, one.loop, *one.projects))) or "all events",
             f"{one.dead} dead" if one.dead else "",
             one.url,
             f"{one.error}; `loopwright webhooks replay {one.id}`" if one.status == "off" else one.error,
@@ -87,6 +88,10 @@ def create(
     else:
         console().print(escape(made.view.id))
         console().print(escape(made.secret), soft_wrap=True)
+        told = (
+            "the second line signs every message and is not shown again; the daemon (`loopwright up`) sends"
+        )
+        console(stderr=True).print(told, markup=False)
     return ExitCode.VERIFIED
 
 
