@@ -15,6 +15,7 @@ from loopwright.adapters import registry
 from loopwright.adapters.agents.agent_settings import settings_in
 from loopwright.adapters.agents.asked import ask_tool, asked_by_tool, discovered_by_tool, forget_noted
 from loopwright.adapters.agents.environment import Environments, secret_values
+from loopwright.adapters.agents.loop_tools import loop_tools
 from loopwright.adapters.agents.transcripts import carry_transcript
 from loopwright.adapters.gates.commands import RUNNER
 from loopwright.adapters.git import GitRepository, workspace_env
@@ -128,6 +129,7 @@ def make_world(
         forget_noted=forget_noted,
         redact=redacted,
         tools=ask_tool,
+        loop_tools=partial(loop_tools, home.root),
         home_view=home_view(settings, env),
         settings_in=settings_in,
         carry_transcript=carry_transcript,

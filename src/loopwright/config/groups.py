@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from loopwright.config.kinds import (
+    DOLLARS,
     SIZE_OR_OFF,
     SWITCH,
     Kind,
@@ -68,6 +69,49 @@ class HealValues:
         text(what="an agent, such as codex or claude:some-model", pattern=WITH_MODEL, optional=True),
         None,
         "The agent, with an optional model, that gets a failed task last.",
+    )
+
+
+_AGENT: Final = "an agent, such as codex or claude:some-model"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagerValues:
+    """The agent that looks after the loops of a project in the daemon."""
+
+    agent: str | None = setting(
+        text(what=_AGENT, pattern=WITH_MODEL, optional=True),
+        None,
+        "The agent, with an optional model, that prioritises, pauses and splits work and answers questions. Its tools "
+        "need MCP. Without one there is no manager.",
+    )
+    every: float | None = setting(
+        duration(off=True), None, "How often it looks even if nothing happened.", machine=False
+    )
+    on_events: bool = setting(
+        SWITCH,
+        True,
+        "Whether it looks when a task fails, an agent asks, a plan is held or the monitor reports.",
+    )
+    per_day: int = setting(count(1, 1_000), 24, "How often it looks in 24 hours at most.")
+    max_cost: int | None = setting(DOLLARS, 1_000_000, "What one look may cost, or off.")
+    spending: int | None = setting(
+        DOLLARS, 20_000_000, "What all its looks, and everything that it creates, may cost together, or off."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrchestratorValues:
+    """The agent that turns a goal into loops in the daemon."""
+
+    agent: str | None = setting(
+        text(what=_AGENT, pattern=WITH_MODEL, optional=True),
+        None,
+        "The agent, with an optional model, that gets the goals of `delegate`. Its tools need MCP.",
+    )
+    max_cost: int | None = setting(DOLLARS, 2_000_000, "What its own run for one goal may cost, or off.")
+    spending: int | None = setting(
+        DOLLARS, 20_000_000, "What its runs, and everything that it creates, may cost together, or off."
     )
 
 

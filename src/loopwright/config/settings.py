@@ -24,7 +24,9 @@ from loopwright.config.groups import (
     HealValues,
     LandingValues,
     LimitValues,
+    ManagerValues,
     MonitorValues,
+    OrchestratorValues,
     PlannerValues,
     ReviewValues,
     RoundValues,
@@ -388,6 +390,14 @@ class Values:
     heal: HealValues = field(
         default_factory=HealValues, metadata={"description": "What `auto_heal` may try."}
     )
+    manager: ManagerValues = field(
+        default_factory=ManagerValues,
+        metadata={"description": "The agent that looks after loops in the daemon."},
+    )
+    orchestrator: OrchestratorValues = field(
+        default_factory=OrchestratorValues,
+        metadata={"description": "The agent that turns goals into loops in the daemon."},
+    )
     monitor: MonitorValues = field(
         default_factory=MonitorValues, metadata={"description": "How closely agents are watched."}
     )
@@ -499,6 +509,8 @@ _Group = (
     | PlannerValues
     | EvaluatorValues
     | ForgeValues
+    | ManagerValues
+    | OrchestratorValues
 )
 
 GROUPS: Final[Mapping[str, type[_Group]]] = {
@@ -508,6 +520,8 @@ GROUPS: Final[Mapping[str, type[_Group]]] = {
     "user_folder": UserFolderValues,
     "sandbox": SandboxValues,
     "heal": HealValues,
+    "manager": ManagerValues,
+    "orchestrator": OrchestratorValues,
     "monitor": MonitorValues,
     "review": ReviewValues,
     "rounds": RoundValues,

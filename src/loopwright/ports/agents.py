@@ -25,6 +25,17 @@ class ToolServer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LoopTools:
+    """The tools with which an agent changes loops."""
+
+    name: str
+    server: ToolServer
+    file: str
+    """The file of the token in the run directory."""
+    token: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRequest:
     """What an agent is asked to do."""
 

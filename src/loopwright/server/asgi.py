@@ -58,6 +58,8 @@ from loopwright.services.homes.session import Session
 from loopwright.services.issues.watching import IssueWatch
 from loopwright.services.remote.drafting import planner
 from loopwright.services.remote.starting import starter
+from loopwright.services.roles.delegating import Orchestrators
+from loopwright.services.roles.managing import Managers
 from loopwright.services.webhooks.sending import Sender
 
 _PARTS = (
@@ -113,6 +115,7 @@ def make_app(at: Session, *, hosts: Collection[str], limits: Limits | None = Non
     feed = Feed(at, events.message)
     counted = Figures()
     limits = limits or Limits()
+    orchestrators = Orchestrators(at)
     app = describe()
     tools = endpoint.Endpoint(app, hosts)
     app.router.routes.append(Route(endpoint.PATH, tools))
@@ -126,6 +129,7 @@ def make_app(at: Session, *, hosts: Collection[str], limits: Limits | None = Non
             asyncio.create_task(planner(at).run(), name="planner"),
             asyncio.create_task(Sender(at, _rendered).run(), name="webhooks"),
             asyncio.create_task(IssueWatch(at).run(), name="issues"),
+            asyncio.create_task(Managers(at).run(), name="managers"),
             asyncio.create_task(tools.run(), name="mcp"),
         ]
         try:
@@ -134,9 +138,10 @@ def make_app(at: Session, *, hosts: Collection[str], limits: Limits | None = Non
             for task in background:
                 task.cancel()
             await asyncio.wait(background)
+            await orchestrators.close()
 
     app.router.lifespan_context = lifespan
-    app.state.served = Served(at=at, feed=feed, figures=counted, limits=limits)
+    app.state.served = Served(at=at, feed=feed, figures=counted, limits=limits, orchestrators=orchestrators)
     app.add_middleware(Repeats, at=at)
     app.add_middleware(
         Guard,

@@ -14,6 +14,7 @@ from loopwright.server.links import LoginLinks
 from loopwright.services.homes.caller import Expected, expect_version
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.pages import LARGEST, USUAL, Asked
+from loopwright.services.roles.delegating import Orchestrators
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,7 @@ class Served:
     feed: Feed
     figures: Figures
     limits: Limits
+    orchestrators: Orchestrators
     links: LoginLinks = field(default_factory=LoginLinks)
 
 

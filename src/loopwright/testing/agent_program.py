@@ -20,6 +20,8 @@ A step is an object with one of these keys; paths are relative to the working di
     {"expect_prompt": TEXT, "otherwise": [step, ...]}   without TEXT in the prompt, do the others and end
     {"usage_limit": SECONDS, "model": NAME}  say that the window is used up and opens again in so long; end
     {"fail": FAILURE, "message": TEXT, "retry_in": SECONDS}  report an error of that class; end
+    {"tool": NAME, "with": ARGUMENTS, "keep": {WORD: PATH}}   use a tool of the server `loops`; PATH, such as
+                                      `loops.0.id`, finds what later arguments call @WORD in its result
     {"claim": SUMMARY}                say "done" and carry on: follow it with "hang" for one that never leaves
     {"hang": SECONDS, "stubborn": BOOL}  do nothing, and when stubborn ignore polite signals
     {"crash": "SIGKILL"}              end by a signal        {"exit": CODE}   end without another word
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 
 VERSION = "1"
 SCRIPT_VARIABLE = "SCRIPTED_AGENT_SCRIPT"
+TOOLS_VARIABLE = "SCRIPTED_AGENT_TOOLS"
 
 
 def emit(event: str, **fields: Any) -> None:
@@ -72,6 +75,7 @@ class Performance:
         self.prompt = prompt
         self.journal = journal
         self.reported = False
+        self.kept: dict[str, Any] = {}
 
     def play(self, steps: list[Step]) -> NoReturn:
         """Carry out all steps, then claim success unless something was reported."""
@@ -160,6 +164,50 @@ class Performance:
         )
         output = (done.stdout + done.stderr).decode(errors="replace")[-2000:]
         emit("tool_end", name="shell", ok=done.returncode == 0, output=output)
+
+    def do_tool(self, step: Step) -> None:
+        """Use a tool of an MCP server, once for each step."""
+        # Most scripts start no program, and every run pays for what is loaded.
+        import subprocess
+
+        with open(os.environ[TOOLS_VARIABLE], encoding="utf-8") as file:
+            server = json.load(file)["loops"]
+        given = {
+            name: self.kept[value[1:]] if isinstance(value, str) and value.startswith("@") else value
+            for name, value in step.get("with", {}).items()
+        }
+        emit("tool_start", name=step["tool"], input=json.dumps(given))
+        client = {"name": "scripted", "version": VERSION}
+        asked = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+        with subprocess.Popen(
+            [server["command"], *server["args"]],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, **server["env"]},
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            result: Any = None
+            for id_, method, params in (
+                (1, "initialize", asked),
+                (None, "notifications/initialized", {}),
+                (2, "tools/call", {"name": step["tool"], "arguments": given}),
+            ):
+                told = {"jsonrpc": "2.0", "method": method, "params": params}
+                line = json.dumps(told if id_ is None else {**told, "id": id_})
+                process.stdin.write(line.encode() + b"\n")
+                process.stdin.flush()
+                while id_ is not None and (answer := json.loads(process.stdout.readline())).get("id") != id_:
+                    pass
+                result = answer.get("result") if id_ is not None else None
+            process.stdin.close()
+        text = "".join(one.get("text", "") for one in (result or {}).get("content", ()))
+        emit("tool_end", name=step["tool"], ok=not (result or {}).get("isError"), output=text[-2000:])
+        for word, path in step.get("keep", {}).items():
+            found: Any = json.loads(text)
+            for part in path.split("."):
+                found = found[int(part)] if isinstance(found, list) else found[part]
+            self.kept[word] = found
 
     def do_spawn(self, step: Step) -> None:
         """Leave a child behind in its own session, where no signal to our group reaches it."""

@@ -27,6 +27,7 @@ from loopwright.testing import agent_program
 
 PROGRAM: Final = Path(agent_program.__file__)
 _LAST_WORDS: Final = 64_000
+_TOOLS: Final = "tools.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ class ScriptedState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedAgent:
-    """Codec for `loopwright.testing.agent_program`; its options are `script` and `python`."""
+    """Codec for `loopwright.testing.agent_program`; its options are `script`, `python` and `tools`."""
 
     name: str = field(default="scripted", init=False)
     capabilities: frozenset[str] = field(
@@ -59,9 +60,13 @@ class ScriptedAgent:
         init=False,
     )
 
+    def able(self, given: Mapping[str, Any]) -> frozenset[str]:
+        """Return what it can do: with the option `tools` also use MCP servers."""
+        return self.capabilities | ({"tools"} if given.get("tools") is True else frozenset())
+
     def invocation(self, request: AgentRequest) -> Invocation:
         """Return how to start it; without the option `script` the environment must name one."""
-        options.only(self.name, request.options, ("script", "python"))
+        options.only(self.name, request.options, ("script", "python", "tools"))
         script = options.text(self.name, request.options, "script")
         argv = (
             options.text(self.name, request.options, "python") or sys.executable,
@@ -73,7 +78,8 @@ class ScriptedAgent:
         return Invocation(
             argv=prompt_file.on_stdin(request.run_directory, argv),
             inherit=(agent_program.SCRIPT_VARIABLE,),
-            files={prompt_file.NAME: request.prompt},
+            env={agent_program.TOOLS_VARIABLE: str(request.run_directory / _TOOLS)} if request.tools else {},
+            files={prompt_file.NAME: request.prompt, **_tools(request)},
             done_pattern=r'^\{"event":"result",',
             interrupt="SIGINT",
             session_ref=request.session_ref,
@@ -139,6 +145,15 @@ class ScriptedAgent:
     def probe(self) -> tuple[str, ...]:
         """Return the command that prints the program's version."""
         return (sys.executable, "-S", "-I", "-c", f"print({agent_program.VERSION!r})")
+
+
+def _tools(request: AgentRequest) -> dict[str, str]:
+    """Return the file with the MCP servers of a run."""
+    servers = {
+        name: {"command": one.command, "args": list(one.args), "env": dict(one.env)}
+        for name, one in request.tools.items()
+    }
+    return {_TOOLS: json.dumps(servers)} if servers else {}
 
 
 def _happening(event: Mapping[str, Any]) -> AgentEvent:

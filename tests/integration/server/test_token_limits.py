@@ -66,6 +66,7 @@ SPENDING: Mapping[str, Mapping[str, Any]] = {
 CREATING: Mapping[str, Mapping[str, Any]] = {
     "POST /api/loops": {"project_id": "{project_id}", "source": "x.yaml"},
     "POST /api/plans/{plan_id}/replan": {},
+    "POST /api/projects/{project_id}/delegate": {"goal": "g"},
     "POST /api/projects/{project_id}/plan": {"goal": "g"},
 }
 """What creates work: refused once the limit is used up, or at the depth 0."""

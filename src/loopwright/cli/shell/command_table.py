@@ -75,6 +75,10 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "plan": (f"{_START}.plans:app", "Write a plan for a goal, or check a plan."),
         "init": (f"{_START}.init:init", "Write loopwright.toml and a sample plan for this project."),
         "scaffold": (f"{_START}.scaffold:app", "Write the files that a way of working starts with."),
+        "delegate": (
+            f"{_START}.delegate:delegate",
+            "Give a goal to an orchestrator, which makes loops of it.",
+        ),
         "demo": (f"{_START}.demo:demo", "Try Loopwright on a sample project, without an account."),
         "worker": (f"{_START}.worker:worker", "Run plans of every project until you stop it."),
         "up": (f"{_START}.daemon:up", "Start the daemon: workers for all projects, and the API."),

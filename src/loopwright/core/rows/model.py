@@ -44,6 +44,10 @@ class Role(StrEnum):
     """An agent that answers with objections to a plan before it runs."""
     INVESTIGATOR = "investigator"
     """An agent that answers why a task failed, or with smaller tasks, and changes nothing."""
+    MANAGER = "manager"
+    """An agent that looks after the loops of a project with tools."""
+    ORCHESTRATOR = "orchestrator"
+    """An agent that turns a goal into loops with tools."""
     SETUP = "setup"
     GATE = "gate"
     VERIFY = "verify"
@@ -55,7 +59,12 @@ class Role(StrEnum):
     """The complete gate on what will be merged into the user's branch, if that tree differs from the result."""
 
 
-AUTHORS: Final = frozenset({Role.IMPLEMENTER, Role.PLANNER, Role.PLAN_EVALUATOR, Role.INVESTIGATOR})
+AUTHORS: Final = frozenset(
+    {
+        *(Role.IMPLEMENTER, Role.PLANNER, Role.PLAN_EVALUATOR, Role.INVESTIGATOR),
+        *(Role.MANAGER, Role.ORCHESTRATOR),
+    }
+)
 """The roles whose output is the work of the attempt."""
 AGENT_ROLES: Final = AUTHORS | {Role.REVIEWER}
 """The roles of agents: the run takes a slot, uses an account and costs something."""

@@ -96,6 +96,9 @@ OWN_TOOL: Final = "mcp__loopwright__ask"
 OWN_TOOLS: Final = (OWN_TOOL, "mcp__loopwright__discovered")
 """Loopwright's own tools in a run: they never need permission."""
 
+LOOP_TOOLS: Final = "mcp__loops"
+"""The server of the tools for loops in a run of a manager or an orchestrator: their token limits them."""
+
 _TOKEN: Final = re.compile(
     r"""(?P<space>[ \t]+)
     | (?P<quiet>(?<!\S)(?:2>/dev/null|2>&1)(?=[ \t;|&]|$))   # where complaints go changes nothing else
@@ -126,7 +129,8 @@ def settle(permissions: Permissions, wish: Wish) -> Settled:
 
 
 def _settled(permissions: Permissions, wish: Wish) -> Settled:
-    if permissions.access is Access.SANDBOXED_ALL or wish.what in OWN_TOOLS:
+    is_ours = wish.what in OWN_TOOLS or wish.what.startswith(f"{LOOP_TOOLS}__")
+    if permissions.access is Access.SANDBOXED_ALL or is_ours:
         return Settled.ALLOW
     if wish.key in permissions.refused:
         return Settled.DENY

@@ -121,7 +121,7 @@ class Answering:
     """The job of agents that change no file: they answer, and Loopwright writes the answer down."""
 
     role: str
-    """`planner` or `plan-evaluator`."""
+    """`planner`, `plan-evaluator`, `manager` or `orchestrator`."""
     file: str
     """The file for the answer, relative to the project: it is checked and lands."""
     fence: str
@@ -129,6 +129,8 @@ class Answering:
     schema: Mapping[str, Any] = field(default_factory=dict)
     asks: bool = True
     """Whether it may ask the user what only the user can decide."""
+    acts: str = ""
+    """The file in the home with the token of its tools for loops; empty if it has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

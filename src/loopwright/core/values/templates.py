@@ -26,6 +26,8 @@ ROLES: Final = (
     "plan-evaluator",
     "execution-evaluator",
     "investigator",
+    "manager",
+    "orchestrator",
 )
 """The templates that a project can replace: one per role of an agent."""
 FIXED: Final = "<!-- fixed: a project cannot replace what follows -->"

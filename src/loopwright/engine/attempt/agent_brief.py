@@ -17,6 +17,7 @@ from loopwright.core.replies import investigations, qa
 from loopwright.core.replies.reviews import SCHEMA, Finding, blocking
 from loopwright.core.rows.model import Attempt, Plan, Project, Review, Role, Run, Task
 from loopwright.core.values.accounts import usual
+from loopwright.core.values.errors import Refused
 from loopwright.core.values.patches import Patch
 from loopwright.core.values.permissions import Access, Permissions
 from loopwright.core.values.states import ReviewState, RunState
@@ -28,7 +29,7 @@ from loopwright.engine.rows.attempts import diagnosis_of, tries_before
 from loopwright.engine.rows.legs import Rows
 from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.world import World
-from loopwright.ports import AgentRequest, ToolServer, Tx, able
+from loopwright.ports import AgentRequest, LoopTools, ToolServer, Tx, able
 from loopwright.prompts import packaged
 
 READS = Permissions(access=Access.READ_ONLY)
@@ -65,6 +66,8 @@ class Facts:
     max_cost_micros: int | None = None
     tools: Mapping[str, ToolServer] = field(default_factory=dict)
     """The tools for questions to the user, if it may ask and accepts tools."""
+    loop_tools: LoopTools | None = None
+    """The tools of a manager or an orchestrator."""
     earlier: tuple[Run, ...] = ()
     """The runs with the same role that started before it, the newest first."""
     tries: tuple[Try, ...] = ()
@@ -98,7 +101,7 @@ def brief(facts: Facts) -> AgentRequest:
         contained=facts.contained,
         session_ref=_conversation(facts),
         schema=_schema(facts) if "schema" in can else None,
-        tools=facts.tools if "tools" in can and _asks(facts) else {},
+        tools=_tools(facts),
         max_cost_micros=facts.max_cost_micros if "budget" in can else None,
         options=facts.options,
     )
@@ -205,6 +208,13 @@ def _schema(facts: Facts) -> Mapping[str, Any] | None:
     return qa.schema(*areas_of(facts.rows.plan, task)) if task.type == qa.TYPE else None
 
 
+def _tools(facts: Facts) -> Mapping[str, ToolServer]:
+    if "tools" not in facts.can:
+        return {}
+    more = {facts.loop_tools.name: facts.loop_tools.server} if facts.loop_tools is not None else {}
+    return {**(facts.tools if _asks(facts) else {}), **more}
+
+
 def _asks(facts: Facts) -> bool:
     """Return whether a run may ask the user; a reviewer and an investigator only give their opinion."""
     answer = facts.rows.plan.policy.answer
@@ -247,6 +257,7 @@ async def gather(world: World, rows: Rows, run: Run, *, contained: bool) -> Fact
             account=account or usual(world.accounts, run.agent or attempt.agent),
             max_cost_micros=spending.allowance(tx, world, rows.plan, run) if queued else run.max_cost_micros,
             tools=tools,
+            loop_tools=_loop_tools(world, rows, directory),
             earlier=tuple(one for one in others if one.started_at),
             tries=() if loops(rows.plan, rows.task) else tries_before(tx, attempt),
             lessons=lessons.told(tx, rows.plan, rows.task, attempt) if learns(rows, run) else (),
@@ -267,6 +278,16 @@ async def gather(world: World, rows: Rows, run: Run, *, contained: bool) -> Fact
     if policy.answer is not None and rows.task.type != qa.TYPE and attempt.n > 1:
         return replace(facts, last_answer=await last_answer(world, rows))
     return facts
+
+
+def _loop_tools(world: World, rows: Rows, directory: Path) -> LoopTools | None:
+    answer = rows.plan.policy.answer
+    if answer is None or not answer.acts:
+        return None
+    found = world.loop_tools(answer.acts, directory)
+    if found is None:
+        raise Refused("the token of its tools is gone, so the agent could change nothing", code="tools_gone")
+    return found
 
 
 async def _documents(world: World, rows: Rows) -> dict[str, str]:

@@ -141,6 +141,12 @@ async def equip(world: World, facts: Facts, request: AgentRequest, sandbox: Sand
         ),
         home=sandbox.view(view),
     )
+    if facts.loop_tools is not None:
+        spec = replace(
+            spec,
+            files={**spec.files, facts.loop_tools.file: facts.loop_tools.token},
+            secrets=(*spec.secrets, facts.loop_tools.token),
+        )
     shared = await shared_by(world, rows.project, plan, sandbox)
     spec, walls = contain_agent(sandbox, spec, request, shared)
     return Equipped(request=request, invocation=invocation, spec=spec, walls=walls)

@@ -111,7 +111,11 @@ def accept(tx: Tx, ids: Ids, command: Command) -> str:
             hint=f"as {CURRENT} or as {NEW}",
         )
     if way == CURRENT:
-        task = _into_plan(tx, ids, found, command.actor)
+        target = str(command.arguments.get("plan") or found.plan_id)
+        task = _into_plan(tx, ids, found, command.actor, target)
+        if target != found.plan_id:
+            _all_decided(tx, found, DiscoveryState.ACCEPTED, command.actor, task=task, became=task.key)
+            return f"the task {task.key} was added to {short_id(target)}"
         _all_decided(tx, found, DiscoveryState.ACCEPTED, command.actor, task=task, became=task.key)
         return f"the task {task.key} was added to the plan"
     file = str(command.arguments.get("file") or "")
@@ -159,15 +163,17 @@ def _decidable(tx: Tx, id_: str, target: DiscoveryState) -> Discovery:
     return found
 
 
-def _into_plan(tx: Tx, ids: Ids, found: Discovery, actor: str) -> Task:
-    plan = need(tx.get(Plan, found.plan_id), "the plan")
+def _into_plan(tx: Tx, ids: Ids, found: Discovery, actor: str, target: str) -> Task:
+    plan = tx.get(Plan, target)
+    if plan is None or plan.project_id != found.project_id:
+        raise NotFound(f"its project has no plan {target}", code="plan_not_found")
     refuse_superseded(plan, need(tx.get(Loop, plan.loop_id), "the loop"))
     apart = f"`loopwright discovered accept {short_id(found.id)} --as {NEW}` makes a separate plan for it"
     if plan.status in (PlanState.VERIFIED, PlanState.CANCELLED):
-        raise Refused(f"its plan is {plan_word(tx, plan)}", code="plan_ended", hint=apart)
+        raise Refused(f"the plan is {plan_word(tx, plan)}", code="plan_ended", hint=apart)
     if plan.status is PlanState.VERIFYING:
         raise Refused(
-            "its plan is being verified right now",
+            "the plan is being verified right now",
             code="plan_verifying",
             hint=f"`stop` the plan first, or {apart}",
         )

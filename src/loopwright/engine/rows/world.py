@@ -29,6 +29,7 @@ from loopwright.ports import (
     Ids,
     Invocation,
     Keepers,
+    LoopTools,
     Membership,
     NoSandbox,
     Repository,
@@ -190,6 +191,8 @@ class World:
     """Removes these secrets, and what looks like one, from a text that will be stored."""
     tools: Callable[[Path], Mapping[str, ToolServer]] = lambda _directory: {}
     """Returns the tools of a run, for its directory."""
+    loop_tools: Callable[[str, Path], LoopTools | None] = lambda _name, _directory: None
+    """Returns the tools for loops of a run, by the file with their token and by the run's directory."""
     home_view: MakeView = the_users_own
     settings_in: Callable[[Path, Sequence[str]], Mapping[str, str | None]] = lambda _folder, _names: {}
     """Reads the files at these places below a folder; None for anything but a plain text file."""

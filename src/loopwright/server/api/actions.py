@@ -13,7 +13,7 @@ from loopwright.server.shapes import SnakeRequest
 from loopwright.services.remote import actions
 from loopwright.services.remote.actions import ActionKind
 
-router = APIRouter(prefix="/api/actions", tags=["actions"])
+router = APIRouter(prefix="/api", tags=["actions"])
 
 
 class ActionDocument(BaseModel):
@@ -69,14 +69,14 @@ class TakeAction(SnakeRequest):
     parts: list[Part] = Field(default=[], max_length=8)
 
 
-@router.get("")
+@router.get("/actions")
 async def list_actions(home: Home, caller: Reader, project: str | None = None) -> ActionList:
     """List what agents did, the newest first, at most 200."""
     found = await actions.list_actions(home.at, caller, project)
     return ActionList(actions=[ActionDocument.model_validate(one, from_attributes=True) for one in found])
 
 
-@router.post("", status_code=HTTPStatus.CREATED)
+@router.post("/actions", status_code=HTTPStatus.CREATED)
 async def act(wanted: TakeAction, home: Home, caller: Operator) -> ActionDocument:
     """Do something to a loop for a reason. It is recorded, and can be undone."""
     said = wanted.model_dump(exclude={"parts"})
@@ -84,7 +84,27 @@ async def act(wanted: TakeAction, home: Home, caller: Operator) -> ActionDocumen
     return ActionDocument.model_validate(await actions.act(home.at, caller, wish), from_attributes=True)
 
 
-@router.post("/{action_id}/undo")
+@router.post("/actions/{action_id}/undo")
 async def undo(action_id: str, home: Home, caller: Operator) -> ActionDocument:
     """Undo what an agent did."""
     return ActionDocument.model_validate(await actions.undo(home.at, caller, action_id), from_attributes=True)
+
+
+class Delegate(SnakeRequest):
+    """A goal for the orchestrator of a project."""
+
+    goal: str = Field(min_length=1, max_length=20_000)
+
+
+class Delegated(BaseModel):
+    """Where the orchestrator works."""
+
+    plan_id: str
+    loop_id: str
+
+
+@router.post("/projects/{project_id}/delegate", status_code=HTTPStatus.ACCEPTED)
+async def delegate(project_id: str, wanted: Delegate, home: Home, caller: Operator) -> Delegated:
+    """Give a goal to the orchestrator of a project, which turns it into loops."""
+    plan = await home.orchestrators.delegate(caller, project_id, wanted.goal)
+    return Delegated(plan_id=plan.id, loop_id=plan.loop_id)

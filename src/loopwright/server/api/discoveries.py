@@ -28,6 +28,9 @@ class AcceptDiscovery(SnakeRequest):
         default=None,
         description="In the plan in which it was found, or in a new plan; by default, as the agent advised.",
     )
+    plan_id: str | None = Field(
+        default=None, max_length=100, description="Another plan of the project that gets it as a task."
+    )
 
 
 class Decided(BaseModel):
@@ -53,8 +56,8 @@ async def accept(
     discovery_id: str, home: Home, caller: Operator, how: AcceptDiscovery | None = None
 ) -> Decided:
     """Accept extra work: it becomes a task or a plan."""
-    way = how.way if how else None
-    return _decided(await discoveries.decide(home.at, caller, discovery_id, accept=True, way=way))
+    way, plan = (how.way, how.plan_id) if how else (None, None)
+    return _decided(await discoveries.decide(home.at, caller, discovery_id, accept=True, way=way, plan=plan))
 
 
 @router.post("/{discovery_id}/dismiss")

@@ -14,6 +14,7 @@ from loopwright.core.values.errors import Held, UserError
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import DiscoveryState
 from loopwright.engine.people.discoveries import (
+    CURRENT,
     NEW,
     DiscoveryView,
     check_decidable,
@@ -60,21 +61,29 @@ def list_discovered(plan: str | None = None, *, everything: bool = False) -> tup
         return tuple(look.store.read_sync(load))
 
 
-async def accept(at: "Session", work: str, *, way: str | None = None) -> DiscoveryDecision:
-    """Have it done: in its plan, or in a new one; `way` is `current`, `new`, or as the agent recommended."""
+async def accept(
+    at: "Session", work: str, *, way: str | None = None, plan: str | None = None
+) -> DiscoveryDecision:
+    """Have it done: in its plan, or in a new one; `way` is `current`, `new`, or as the agent recommended.
+
+    `plan` is another plan of the project, which gets it as a task.
+    """
     # To list discovered work needs no open home.
     from loopwright.services.control.sending import is_worked_on
 
     found = await at.home.store.read(lambda tx: _decidable(tx, work, DiscoveryState.ACCEPTED))
-    way = way or found.recommendation
+    target = found.plan_id if plan is None else await at.home.store.read(lambda tx: find_plan(tx, plan).id)
+    way = CURRENT if plan is not None else way or found.recommendation
     is_own_plan = way == NEW
-    command = await (as_own_plan(at, found) if is_own_plan else _send(at, "accept", found, {"as": way}))
-    plan: Plan = need(await at.home.store.read(lambda tx: tx.get(Plan, found.plan_id)), "the plan")
+    command = await (
+        as_own_plan(at, found) if is_own_plan else _send(at, "accept", found, {"as": way, "plan": target})
+    )
+    row: Plan = need(await at.home.store.read(lambda tx: tx.get(Plan, target)), "the plan")
     return DiscoveryDecision(
         command=command,
-        plan_id=found.plan_id,
+        plan_id=target,
         is_own_plan=is_own_plan,
-        needs_worker=not is_own_plan and not await is_worked_on(at.home, plan.project_id),
+        needs_worker=not is_own_plan and not await is_worked_on(at.home, row.project_id),
     )
 
 

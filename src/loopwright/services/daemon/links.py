@@ -1,7 +1,8 @@
 """How to reach a running daemon: its address with a token, and links that sign a browser in."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 import httpx
@@ -12,6 +13,7 @@ from loopwright.services.daemon.note import running
 from loopwright.services.homes.caller import current_folder
 
 _PATIENCE_S: Final = 10.0
+_LONG_S: Final = 60.0
 
 
 def daemon_address(home: Path, *, url: str | None = None, token_file: Path | None = None) -> tuple[str, str]:
@@ -35,6 +37,21 @@ def daemon_address(home: Path, *, url: str | None = None, token_file: Path | Non
             code="token_unreadable",
             hint="make one with `loopwright tokens create NAME` and put it into a file",
         ) from error
+
+
+def ask_daemon(home: Path, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask the daemon of a home to do something, and return its document."""
+    url, token = daemon_address(home)
+    try:
+        headers = {"Authorization": f"Bearer {token}"}
+        with httpx.Client(base_url=url, headers=headers, timeout=_LONG_S) as client:
+            reply = client.post(path, json=dict(body))
+    except httpx.HTTPError as away:
+        raise MachineTrouble(f"the daemon at {url} does not answer: {away}") from away
+    said: dict[str, Any] = reply.json()
+    if reply.is_error:
+        raise Refused(str(said.get("detail")), code="daemon_refused", hint=said.get("hint"))
+    return said
 
 
 def login_link(home: Path, page: str | None = None) -> str:

@@ -89,6 +89,17 @@ def known_here() -> Project | None:
     return found[0] if found else None
 
 
+def needed_here() -> Project:
+    """Return the project of the current folder; refuse one that the home does not know."""
+    if (found := known_here()) is None:
+        raise NotFound(
+            "this folder is not a project of the daemon",
+            code="project_not_found",
+            hint="register it: `loopwright projects add`",
+        )
+    return found
+
+
 def named(which: str) -> Project:
     """Return the one project of this home with a name, a path or an id."""
     paths = {which, str(Path(which).resolve())}

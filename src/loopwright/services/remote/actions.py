@@ -23,7 +23,7 @@ from loopwright.core.values.states import (
     TaskState,
     step,
 )
-from loopwright.core.values.wording import one_line
+from loopwright.core.values.wording import one_line, to_type
 from loopwright.ports import Tx
 from loopwright.services.control import decisions
 from loopwright.services.homes.session import Session
@@ -296,7 +296,9 @@ async def _undo_answer(at: Session, caller: Caller, row: Action, project: Projec
     if question is None or task is None or question.state is not QuestionState.ANSWERED:
         raise _not_undoable("the answer was about no task", "decide about its plan instead")
     if task.status is TaskState.COMPLETE:
-        raise _not_undoable(f"{task.key} has landed", f"roll it back: `loopwright rollback {task.key}`")
+        raise _not_undoable(
+            f"{task.key} has landed", f"`{to_type('rollback', task.key)}` takes its work back"
+        )
     with acting(at, caller, project):
         if not escalations.is_given_up(question.kind, question.key):
             note = f"Ignore the answer to this question, which was withdrawn: {one_line(question.text, 300)}"

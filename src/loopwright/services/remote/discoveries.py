@@ -12,7 +12,7 @@ from loopwright.services.control import discoveries
 from loopwright.services.control.discoveries import DiscoveryDecision
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.pages import Asked, Page, find_page
-from loopwright.services.remote.seen import acting, seen_project, seen_where
+from loopwright.services.remote.seen import acting, seen_plan, seen_project, seen_where
 
 
 async def list_discoveries(
@@ -31,7 +31,13 @@ async def list_discoveries(
 
 
 async def decide(
-    at: Session, caller: Caller, discovery_id: str, *, accept: bool, way: str | None = None
+    at: Session,
+    caller: Caller,
+    discovery_id: str,
+    *,
+    accept: bool,
+    way: str | None = None,
+    plan: str | None = None,
 ) -> DiscoveryDecision:
     """Have found work done, in its plan or in a new one, or dismiss it."""
 
@@ -39,10 +45,12 @@ async def decide(
         found = tx.get(Discovery, discovery_id) if is_id(discovery_id, Kind.DISCOVERY) else None
         if found is None or not caller.sees(found.project_id):
             raise NotFound(f"there is no discovery {discovery_id}", code="discovery_not_found")
+        if plan is not None:
+            seen_plan(tx, caller, plan)
         return seen_project(tx, caller, found.project_id)
 
     project = await at.home.store.read(load)
     with acting(at, caller, project):
         if accept:
-            return await discoveries.accept(at, discovery_id, way=way)
+            return await discoveries.accept(at, discovery_id, way=way, plan=plan)
         return await discoveries.dismiss(at, discovery_id)

@@ -190,3 +190,30 @@ async def test_who_thinks_again_about_dismissed_work_decides_for_those_who_found
     await home.command("accept_discovered", first.id)
     assert {one.state for one in home.all(Discovery)} == {DiscoveryState.ACCEPTED}
     assert {one.became for one in home.all(Discovery)} == {"mend-the-clock"}
+
+
+@pytest.mark.capability("C040", "C090")
+async def test_work_that_one_loop_found_becomes_a_task_of_another_loop_of_the_project() -> None:
+    home = await at_work(CLOCK)
+    first = home.plan()
+    home.submit(planned("other"), source_path="other.yaml")
+    second = next(one for one in home.all(Plan) if one.id != first.id)
+    done = await home.command(
+        "accept_discovered", found(home, CLOCK.title).id, **{"as": "current", "plan": second.id}
+    )
+    assert done.state is CommandState.APPLIED, done.result
+    task = home.task("mend-the-clock")
+    assert (task.plan_id, task.origin) == (second.id, "discovered")
+    assert (found(home, CLOCK.title).state, found(home, CLOCK.title).became) == (
+        DiscoveryState.ACCEPTED,
+        task.key,
+    )
+
+
+async def test_a_plan_of_another_project_gets_no_work_that_was_found_here() -> None:
+    home = await at_work(CLOCK)
+    done = await home.command(
+        "accept_discovered", found(home, CLOCK.title).id, **{"as": "current", "plan": "plan_elsewhere"}
+    )
+    assert done.state is CommandState.REFUSED
+    assert found(home, CLOCK.title).state is DiscoveryState.OPEN

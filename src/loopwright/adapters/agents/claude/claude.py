@@ -18,7 +18,7 @@ from loopwright.adapters.agents.endings import by_status
 from loopwright.core.values.containment import HomePath, Login
 from loopwright.core.values.errors import BadConfig
 from loopwright.core.values.failures import Failure
-from loopwright.core.values.permissions import OWN_TOOLS, Access
+from loopwright.core.values.permissions import LOOP_TOOLS, OWN_TOOLS, Access
 from loopwright.ports import (
     CAPABILITIES,
     AgentRequest,
@@ -214,7 +214,7 @@ _EDITING: Final = ("Edit", "Write", "NotebookEdit")
 _MODES: Final[Mapping[Access, tuple[str, ...]]] = MappingProxyType(
     {
         Access.READ_ONLY: (
-            *("--permission-mode", "dontAsk", "--allowedTools", ",".join(OWN_TOOLS)),
+            *("--permission-mode", "dontAsk", "--allowedTools", ",".join((*OWN_TOOLS, LOOP_TOOLS))),
             *("--disallowedTools", ",".join((*_MISPLACED, *_EDITING))),
         ),
         # The mode that asks us before every edit and command but those that only look. `acceptEdits` would let

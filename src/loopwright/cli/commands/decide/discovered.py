@@ -57,6 +57,7 @@ def accept(
     /,
     *,
     way: Annotated[Literal["current", "new"] | None, Parameter(name="--as")] = None,
+    plan: Annotated[str | None, Parameter(name="--in")] = None,
     json: bool = False,
 ) -> int:
     """Have it done: as one more task of the plan in which it was found, or in a new plan for you to edit.
@@ -67,10 +68,12 @@ def accept(
         Which: its id or the beginning of it.
     way
         Where it is done (default: what the agent recommended).
+    plan
+        Do it as a task of this other plan of the project: its id or the beginning of it.
     json
         Print the result as JSON.
     """
-    return asyncio.run(_accept(work, way, as_json=json))
+    return asyncio.run(_accept(work, way, plan, as_json=json))
 
 
 @app.command
@@ -87,12 +90,12 @@ def dismiss(work: str, /, *, json: bool = False) -> int:
     return asyncio.run(_dismiss(work, as_json=json))
 
 
-async def _accept(work: str, way: str | None, *, as_json: bool) -> int:
+async def _accept(work: str, way: str | None, plan: str | None, *, as_json: bool) -> int:
     # Listing them loads neither the settings nor a worker's parts.
     from loopwright.services.homes.session import session
 
     async with session() as at:
-        done = await discoveries.accept(at, work, way=way)
+        done = await discoveries.accept(at, work, way=way, plan=plan)
     if as_json:
         print_json({"command": done.command, "exit_code": 0})
         return ExitCode.VERIFIED
