@@ -52,7 +52,7 @@ def settled(served: Served, role: Role) -> list[Plan]:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.capability("C105", "C106")
+@pytest.mark.capability("C068")
 def test_a_manager_sees_a_failed_task_and_acts_for_a_reason_that_you_can_read_and_undo(
     served: Served,
 ) -> None:
@@ -102,7 +102,7 @@ def test_a_manager_sees_a_failed_task_and_acts_for_a_reason_that_you_can_read_an
 
 @pytest.mark.more
 @pytest.mark.timeout(300)
-@pytest.mark.capability("C105", "C107")
+@pytest.mark.capability("C068")
 def test_an_orchestrator_turns_a_goal_into_a_loop_that_is_verified_within_its_limits(served: Served) -> None:
     work: list[dict[str, Any]] = [
         {"tool": "list", "with": {"what": "projects"}, "keep": {"project": "projects.0.id"}},
@@ -153,7 +153,7 @@ def test_an_orchestrator_turns_a_goal_into_a_loop_that_is_verified_within_its_li
 @pytest.mark.more
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(CLAUDE.binary is None, reason="the claude-agent-sdk wheel is not installed")
-@pytest.mark.capability("C105")
+@pytest.mark.capability("C068")
 def test_the_real_claude_manages_loops_with_the_tools(served: Served) -> None:
     (served.repository / "loopwright.toml").write_text(
         '[manager]\nagent = "claude"\nper_day = 1\nevery = "1s"\n'

@@ -52,7 +52,7 @@ def acting(api: Api, tmp_path: Path) -> Acting:
     return Acting(api, tmp_path / "shop")
 
 
-@pytest.mark.capability("C105")
+@pytest.mark.capability("C068")
 def test_an_action_is_recorded_with_its_reason_and_undone_once(acting: Acting) -> None:
     before = acting.priority()
     done = acting.ask().json()

@@ -192,7 +192,7 @@ async def test_who_thinks_again_about_dismissed_work_decides_for_those_who_found
     assert {one.became for one in home.all(Discovery)} == {"mend-the-clock"}
 
 
-@pytest.mark.capability("C040", "C090")
+@pytest.mark.capability("C040", "C076")
 async def test_work_that_one_loop_found_becomes_a_task_of_another_loop_of_the_project() -> None:
     home = await at_work(CLOCK)
     first = home.plan()

@@ -25,7 +25,7 @@ async def refused(home: Home, verb: str, key: str, **arguments: object) -> str:
     return command.result
 
 
-@pytest.mark.capability("C105")
+@pytest.mark.capability("C068")
 async def test_the_parts_of_a_split_task_come_first_and_the_task_itself_last() -> None:
     home = await submitted()
     (leg,) = await home.turn()
