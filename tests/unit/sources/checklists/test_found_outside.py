@@ -171,3 +171,43 @@ def test_a_list_of_what_is_completed_names_its_phases(tmp_path: Path) -> None:
     kind, work = work_at(at(tmp_path / "ROADMAP.md", text))
     marks = [(task.mark, task.manual) for task in work.tasks]
     assert (kind, marks) == ("thoughts", [(Mark.DONE, False), (Mark.OPEN, False), (Mark.OPEN, True)])
+
+
+@each_case("fence", ["```", "```json\n{}\n```\n\n```python"], ids=["closed by the end", "behind another"])
+def test_a_status_in_code_and_a_block_without_an_end_that_hides_no_work_say_nothing(
+    fence: str, tmp_path: Path
+) -> None:
+    text = f"# A\n\n```yaml\nstatus: completed\n```\n\n## Phase 1: Form\n\nWords.\n\n## Notes\n\n{fence}\n# a comment\n"
+    _, work = work_at(at(tmp_path / "plans/a.md", text))
+    assert [task.mark for task in work.tasks] == [Mark.OPEN]
+
+
+@pytest.mark.parametrize("path", PLANS)
+def test_verification_beside_tasks_says_what_must_be_true(path: str, tmp_path: Path) -> None:
+    text = "# Plan\n\n## 1. Form\n\n### Tasks\n\n- [ ] T001 Add it\n\n### Verification\n\n- [ ] It is there\n"
+    _, work = work_at(at(tmp_path / path, text))
+    assert [task.title for task in work.tasks] == [work.tasks[0].title]
+    assert any('under "Verification" are read as text' in note for note in work.notes)
+
+
+def test_a_task_list_without_tasks_that_is_finished_has_nothing_to_do(tmp_path: Path) -> None:
+    text = "# Tasks\n\nStatus: Implemented\n\n## Completed\n\n- Read the code\n"
+    _, work = work_at(at(tmp_path / "specs/005-a/tasks.md", text))
+    assert (work.tasks, len(work.notes)) == ((), 1)
+
+
+def test_codes_with_a_point_are_whole_names(tmp_path: Path) -> None:
+    text = "# Plan\n\n- [x] P0-1.1 Add it\n- [ ] P0-1.2 Show it\n"
+    assert [task.key for task in work_at(at(tmp_path / "plan.md", text))[1].tasks] == ["P0-1.1", "P0-1.2"]
+
+
+def test_records_of_a_tracker_for_many_agents_are_no_work(tmp_path: Path) -> None:
+    rows = '{"id":"hq-mayor-role","title":"Mayor","status":"open","issue_type":"task","labels":["gt:role"]}\n'
+    place = at(tmp_path / ".beads/issues.jsonl", rows + '{"id":"a","title":"A","status":"open"}\n').parent
+    assert [task.key for task in work_at(place)[1].tasks] == ["a"]
+
+
+def test_tasks_of_a_specification_may_be_headings_without_a_box(tmp_path: Path) -> None:
+    text = "# Tasks\n\n## Task 1: Say hello\n\nIn English.\n\n## Task 2: Say goodbye\n\nPolitely.\n"
+    kind, work = work_at(at(tmp_path / "specs/009-greet/tasks.md", text))
+    assert (kind, len(work.tasks)) == ("speckit", 2)

@@ -46,6 +46,8 @@ RECORDS: Final = frozenset(
     }
 )  # fmt: skip
 """Types of issues by which the tracker and its agents keep records: they are not work."""
+RECORD_LABELS: Final = frozenset({f"gt:{kind}" for kind in RECORDS})
+"""How older versions of a tracker for many agents label them."""
 STATUS: Final[Mapping[Mark, str]] = MappingProxyType(
     {
         Mark.OPEN: "open",

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from loopwright.adapters.sources.beads import beads_found
-from loopwright.adapters.sources.beads.bd import NO_WORK, RECORDS, mark_of
-from loopwright.adapters.sources.text.located import MAX_NODES, Located, inner, tables, words
+from loopwright.adapters.sources.beads.bd import NO_WORK, RECORD_LABELS, RECORDS, mark_of
+from loopwright.adapters.sources.text.located import MAX_NODES, Located, inner, plain, tables, words
 from loopwright.adapters.sources.text.problems import Problems, check_graph
 from loopwright.config.nearest import did_you_mean, quoted
 from loopwright.ports import Mark
@@ -28,7 +28,9 @@ def named_in(issue: Located, kind: str) -> list[str]:
 
 
 def _is_record(issue: Located) -> bool:
-    return words(issue, "issue_type") in RECORDS
+    labels = plain(issue, "labels", [])
+    is_labelled = isinstance(labels, list) and not RECORD_LABELS.isdisjoint(map(str, labels))
+    return is_labelled or words(issue, "issue_type") in RECORDS
 
 
 def _is_epic(issue: Located) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from loopwright.adapters.sources.text.markdown import MARKS, Item, Kind, Markdown
-from loopwright.adapters.sources.text.sections import is_called_finished
+from loopwright.adapters.sources.text.sections import checks_tasks, is_called_finished
 from loopwright.adapters.sources.text.titles import (
     is_about_tasks,
     is_manual,
@@ -25,7 +25,7 @@ _NUMBER: Final = re.compile(
 )
 _CODE: Final = re.compile(
     r"((?:[A-Z][A-Z0-9]{0,9}-)?T-?[0-9]{1,5}(?:\.[0-9]{1,4}){0,3}[a-z]?"
-    r"|[A-Z][A-Z0-9]{0,9}-[0-9]{1,6}[a-z]?)(?![\w-])[ \t]*[.:–—-]*[ \t]*"
+    r"|[A-Z][A-Z0-9]{0,9}-[0-9]{1,6}(?:\.[0-9]{1,4}){0,3}[a-z]?)(?![\w-])[ \t]*[.:–—-]*[ \t]*"
 )
 _STARS: Final = re.compile(r"(?:\*\*|__)(?=[\[(]?[A-Z0-9])")
 _MOST_LINES: Final = 8
@@ -182,7 +182,10 @@ def without_steps(entry: Entry, steps: Sequence[Entry]) -> Entry:
 
 def is_aside(markdown: Markdown, section: int) -> bool:
     """Return whether the boxes of a section say what must be true, not what is to be done."""
-    return any(is_about_tasks(markdown.sections[at].title) for at in markdown.around(section))
+    return any(
+        is_about_tasks(markdown.sections[at].title) or checks_tasks(markdown, at)
+        for at in markdown.around(section)
+    )
 
 
 def open_asides(

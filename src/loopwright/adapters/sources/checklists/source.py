@@ -22,6 +22,7 @@ from loopwright.adapters.sources.text.markdown_edits import MarkdownEdits
 from loopwright.adapters.sources.text.meaning import fingerprint, without_marks
 from loopwright.adapters.sources.text.problems import Problems, Unreadable, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file
+from loopwright.adapters.sources.text.sections import status_in
 from loopwright.adapters.sources.text.titles import is_manual
 from loopwright.config.nearest import quoted
 from loopwright.core.values.errors import BadPlan
@@ -32,6 +33,8 @@ MAX_CONTEXT: Final = 12_000
 MAX_DOCUMENTS: Final = 20
 _SIGN: Final = " ✅"
 """What a heading without boxes gets when its task is done."""
+_NEAR: Final = 12
+"""How many lines at its top may say how far a file is."""
 _CALLED: Final = re.compile(
     r"(?:implementation[ \t]+)?(?:tasks?|plan)(?:[ \t]+list)?[ \t]*(?:[:–—-][ \t]*|$)", re.IGNORECASE
 )
@@ -105,7 +108,9 @@ class ChecklistSource(Source):
 
     def check(self, markdown: Markdown, entries: Sequence[Entry], problems: Problems) -> None:
         """Take down what makes the file unusable, and what was guessed about it."""
-        if not entries:
+        if not entries and status_in(line.text for line in markdown.lines[:_NEAR]) is Mark.DONE:
+            problems.warn(1, "", "there is no task here, and the file says that it is finished")
+        elif not entries:
             problems.note(
                 1, "", "found no task here: write each as a line such as `- [ ] Add the login form`"
             )

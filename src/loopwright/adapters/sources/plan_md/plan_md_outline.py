@@ -15,6 +15,7 @@ from loopwright.adapters.sources.spec.plan_format import MAX_ID
 from loopwright.adapters.sources.text.markdown import MARKS, Kind, Line, Markdown
 from loopwright.adapters.sources.text.near_boxes import is_almost, is_box, is_sign, tell_almost, wrong_mark
 from loopwright.adapters.sources.text.problems import Problems, Unreadable
+from loopwright.adapters.sources.text.sections import checks_tasks
 from loopwright.adapters.sources.text.titles import (
     OURS,
     is_about_tasks,
@@ -241,7 +242,7 @@ _CALLED: Final = re.compile(
 )
 _NUMBERED: Final = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,4}){1,5}|[0-9]{1,4}(?=[.:)]))[.:)]?[ \t]")
 _CODED: Final = re.compile(
-    r"(T[0-9]{1,5}(?:\.[0-9]{1,4}){0,3}[a-z]?|[A-Z][A-Z0-9]{0,15}-[0-9]{1,6})(?![\w-])"
+    r"(T[0-9]{1,5}(?:\.[0-9]{1,4}){0,3}[a-z]?|[A-Z][A-Z0-9]{0,15}-[0-9]{1,6}(?:\.[0-9]{1,4}){0,3})(?![\w-])"
 )
 
 
@@ -364,10 +365,9 @@ def fields(comment: str) -> Iterator[tuple[str, str]]:
 
 def _sections(markdown: Markdown, boxes: Mapping[int, int]) -> Iterator[Section]:
     around: list[tuple[int, SectionKind]] = []
-    for one in markdown.sections:
-        section = Section(
-            title=one.title, kind=_section_kind(one.title), level=one.level, start=one.line, end=one.end
-        )
+    for at, one in enumerate(markdown.sections):
+        kind = SectionKind.ASIDE if checks_tasks(markdown, at) else _section_kind(one.title)
+        section = Section(title=one.title, kind=kind, level=one.level, start=one.line, end=one.end)
         while around and around[-1][0] >= one.level:
             around.pop()
         if section.kind is SectionKind.PHASE and around:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from loopwright.adapters.sources.checklists.entries import Entry, boxed
-from loopwright.adapters.sources.checklists.headings import headed
+from loopwright.adapters.sources.checklists.headings import headed, is_task_heading
 from loopwright.adapters.sources.checklists.source import ChecklistSource
 from loopwright.adapters.sources.text.markdown import Markdown
 from loopwright.adapters.sources.text.reading import start_of
@@ -39,8 +39,8 @@ class SpecKitSource(ChecklistSource):
         found = boxed(markdown)
         coded = {entry.section for entry in found if _CODE.match(entry.name)}
         headings = headed(markdown, lambda title: bool(_HEADING.match(title)))
-        if headings and not coded:
-            return headings
+        if not coded and (headings or not found):
+            return headings or headed(markdown, is_task_heading)
         if 2 * sum(entry.section in coded for entry in found) < len(found):
             return found
         return [entry for entry in found if entry.section in coded]

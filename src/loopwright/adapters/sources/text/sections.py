@@ -3,10 +3,11 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from typing import Final
 
 from loopwright.adapters.sources.text.markdown import Kind, Markdown, Section
-from loopwright.adapters.sources.text.titles import is_manual
+from loopwright.adapters.sources.text.titles import is_manual, plain
 from loopwright.ports import Mark
 
 _FINISHED: Final = re.compile(
@@ -30,6 +31,11 @@ _BY_PEOPLE: Final = re.compile(
     r"|(?:(?:final|owner|product|stakeholder|user)[ \t]+)?(?:approvals?|sign-?offs?)\W*$",
     re.IGNORECASE,
 )
+
+
+_NEAR: Final = 12
+"""How many lines below its heading may have the status of a section."""
+_FEW: Final = 10
 
 
 def without_finished(title: str) -> str:
@@ -66,6 +72,15 @@ def is_manual_heading(title: str) -> bool:
     return is_said or _BY_PEOPLE.match(words) is not None
 
 
+def checks_tasks(markdown: Markdown, section: int) -> bool:
+    """Return whether a section is the *Verification* beside a section *Tasks*: its boxes say what must be true."""
+    one = markdown.sections[section]
+    if plain(one.title) != "verification":
+        return False
+    beside = markdown.sections[max(section - _FEW, 0) : section]
+    return any(other.parent == one.parent and plain(other.title) == "tasks" for other in beside)
+
+
 def section_at(markdown: Markdown, line: int) -> int:
     """Return the index of the section that a line is in."""
     return bisect_right(markdown.sections, line, key=lambda one: one.line) - 1
@@ -80,11 +95,17 @@ def is_for_people(markdown: Markdown, section: int) -> bool:
     )
 
 
+def _above_boxes(markdown: Markdown, section: Section) -> Iterator[str]:
+    """Return the first lines of a section, up to its first box."""
+    near = markdown.lines[section.line + 1 : min(section.end, section.line + 1 + _NEAR)]
+    return (line.text for line in takewhile(lambda line: line.box is None, near))
+
+
 def is_called_finished(markdown: Markdown, section: int) -> bool:
     """Return whether the nearest heading around a place that says how far it is says that it is finished."""
     for at in markdown.around(section):
         one = markdown.sections[at]
-        said = status_in(own_text(markdown, one)) if one.level > 1 else None
+        said = status_in(_above_boxes(markdown, one)) if one.level > 1 else None
         if said is not None:
             return said is Mark.DONE
         if one.level > 1 and says_done(one.title):

@@ -44,6 +44,8 @@ _HEDGE: Final = re.compile(
 _FINISHED: Final = re.compile(r"\W*(?:already )?(?:completed|done|finished)\b(?!\?)", re.IGNORECASE)
 """How a heading begins below which everything is done."""
 _PHASES: Final = re.compile(r"\b(?:phase|step)s?\b", re.IGNORECASE)
+_WORDS: Final = (Kind.BULLET, Kind.FRONT, Kind.TEXT)
+"""Where an author says something: a status in code is a sample."""
 _NEAR: Final = 12
 """How many lines below its heading may have the status of a phase."""
 _STATUS_LINE: Final = re.compile(
@@ -99,7 +101,8 @@ def said_in_plan(markdown: Markdown, end: int) -> Said:
     """
     said = [said_in_title(markdown.lines[one.line].words) for one in markdown.sections if one.level == 1]
     for line in markdown.lines[:end]:
-        match = _STATUS_LINE.match(line.text[:500]) if OURS not in line.text else None
+        is_said = line.kind in _WORDS and OURS not in line.text
+        match = _STATUS_LINE.match(line.text[:500]) if is_said else None
         if match is not None:
             said.append(_said_in_value(match[1]))
     return Said.TICKED if Said.DONE in said or Said.TICKED in said else Said.NOTHING
