@@ -30,7 +30,7 @@ _NESTING: Final = ("markdown", "md")
 _STRICT: Final = "strict"
 _OPENED: Final = "opened"
 _LINES: Final = "lines"
-_WORK: Final = re.compile(r"[ \t]*(?:#{2,6}[ \t]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\[[ xX~!/-]\][ \t])")
+_WORK: Final = re.compile(r"#[ \t]|[ \t]*(?:#{2,6}[ \t]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\[[ xX~!/-]\][ \t])")
 _LATE_ITEM: Final = re.compile(
     r"[ \t]*[0-9]{1,9}[.)][ \t]+\[[ xX~!/-]\](?:[ \t]|$)"
     r"|[ ]{0,3}(?:\t|[ ]{4})[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\S"
