@@ -177,7 +177,8 @@ def test_a_list_of_what_is_completed_names_its_phases(tmp_path: Path) -> None:
 def test_a_status_in_code_and_a_block_without_an_end_that_hides_no_work_say_nothing(
     fence: str, tmp_path: Path
 ) -> None:
-    text = f"# A\n\n```yaml\nstatus: completed\n```\n\n## Phase 1: Form\n\nWords.\n\n## Notes\n\n{fence}\n    # a comment\n"
+    sample = "```yaml\nstatus: completed\n```\n\n"
+    text = f"# A\n\n{sample}## Phase 1: Form\n\nWords.\n\n## Notes\n\n{fence}\n    # a comment\n"
     _, work = work_at(at(tmp_path / "plans/a.md", text))
     assert [task.mark for task in work.tasks] == [Mark.OPEN]
 
