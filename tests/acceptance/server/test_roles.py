@@ -5,7 +5,6 @@ import tomllib
 from typing import Any
 
 import pytest
-from tests.acceptance.agents.programs import CLAUDE
 from tests.acceptance.sandbox import task
 from tests.acceptance.server.conftest import Served
 from tests.waiting import eventually
@@ -15,7 +14,6 @@ from loopwright.core.rows.action_rows import Action
 from loopwright.core.rows.model import Loop, Plan, Project, Role, Run
 from loopwright.core.values.states import PlanState
 from loopwright.services.access.nesting import is_inside_run
-from loopwright.testing.model_server import Reply, Scenario, ToolCall
 
 pytestmark = pytest.mark.skipif(is_inside_run(), reason="inside a run the tools only look")
 FAST = ("LOOPWRIGHT_MONITOR__EVERY", "0.2s")
@@ -148,39 +146,3 @@ def test_an_orchestrator_turns_a_goal_into_a_loop_that_is_verified_within_its_li
         one for one in served.get("/api/tokens")["tokens"] if one["name"].startswith("orchestrator of")
     )
     assert purse["spending_limit"] == 3_000_000
-
-
-@pytest.mark.more
-@pytest.mark.timeout(300)
-@pytest.mark.skipif(CLAUDE.binary is None, reason="the claude-agent-sdk wheel is not installed")
-@pytest.mark.capability("C068")
-def test_the_real_claude_manages_loops_with_the_tools(served: Served) -> None:
-    (served.repository / "loopwright.toml").write_text(
-        '[manager]\nagent = "claude"\nper_day = 1\nevery = "1s"\n'
-    )
-    served.git("add", "-A")
-    served.git("commit", "-qm", "manager")
-    served.program.env |= dict([FAST])
-    assert served("projects", "add").code == 0
-    served.serve()
-    project = served.row(Project).id
-    loop = served.post("/api/loops", {"project_id": project, "spec": SUMS}).json()["id"]
-    served("down")
-    why = {"loop": loop, "priority": 1, "reason": "The person waits for it."}
-    turns = (
-        Reply(tools=(ToolCall(name="list", namespace="mcp__loops", input={"what": "loops"}),)),
-        Reply(tools=(ToolCall(name="prioritise", namespace="mcp__loops", input=why),)),
-        Reply(tools=(ToolCall(name="StructuredOutput", input={"summary": "It goes first now."}),)),
-        Reply(text="Done."),
-    )
-    with CLAUDE.model(served, Scenario(turns=turns)) as server:
-        served("projects", "add")
-        served.serve()
-        eventually(lambda: len(settled(served, Role.MANAGER)) == 1, timeout=120)
-        asked = json.dumps([one.body for one in server.asked])
-    (round_,) = settled(served, Role.MANAGER)
-    assert round_.status is PlanState.VERIFIED, round_.reason
-    assert "You look after the loops of a project" in asked
-    (action,) = served.rows(Action)
-    assert (action.kind, action.reason, action.state) == ("prioritise", "The person waits for it.", "DONE")
-    assert served.row(Loop, id=loop).priority == 1
