@@ -23,6 +23,8 @@ DEFINING = re.compile(
 HARMLESS = {
     # A file of a registered project, or a registered template whose values are prose or limited by it.
     "POST /api/loops": {"source", "template", "values"},
+    # Registered templates, and the prose of the parts of a task.
+    "POST /api/actions": {"template", "values", "description"},
     # An operator may lower a limit; `test_attention` tries to raise one.
     "PATCH /api/plans/{plan_id}/budget": {
         *(
