@@ -19,6 +19,8 @@ SCHEMA: Final = "loopwright.gate/1"
 REUSED: Final = "reused"
 """Names the earlier run in the job of a run that was made from its records."""
 _MAX_RESULTS: Final = 64 * 1024 * 1024
+_REMEMBERED: Final = 256 * 1024
+"""What a witness wrote is parsed again each time if it is larger than this."""
 _SUMMARY: Final = re.compile(
     r"^(?:=+ )?(?:(?:\d+ (?:passed|failed|skipped|errors?|xfailed|xpassed|deselected|warnings?)(?:, )?)+|no tests ran)"
     r" in \d+\.\d\ds\b[^\n]*$",
@@ -106,7 +108,7 @@ def read_seen(directory: Path, count: int) -> list[Witnessed | None]:
     found: list[Witnessed | None] = []
     for n, (entry, how) in enumerate(zip(entries, settled["commands"], strict=True), 1):
         seen = entry["seen"] and _file(folder / f"{n}.seen", entry["seen"]["sha256"])
-        watched = _watched(seen, tuple(how["names"].items())) if seen else None
+        watched = _watched(seen, how["names"]) if seen else None
         reported = _reported(folder / f"{n}.xml", entry["junit"])
         if watched is not None and watched.tried and reported is not None:
             watched = replace(reported, problems=watched.problems, tried=True)
@@ -114,9 +116,15 @@ def read_seen(directory: Path, count: int) -> list[Witnessed | None]:
     return found
 
 
-@lru_cache(maxsize=4)
-def _watched(seen: bytes, names: tuple[tuple[str, str], ...]) -> Witnessed | None:
+def _watched(seen: bytes, names: Mapping[str, str]) -> Witnessed | None:
     """Read what a witness wrote: of a run, and each time of the base that it is compared with."""
+    if len(seen) > _REMEMBERED:
+        return read_witness(seen, dict(names))
+    return _remembered(seen, tuple(names.items()))
+
+
+@lru_cache(maxsize=16)
+def _remembered(seen: bytes, names: tuple[tuple[str, str], ...]) -> Witnessed | None:
     return read_witness(seen, dict(names))
 
 
