@@ -5,7 +5,7 @@ import socket
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -83,21 +83,28 @@ Handle = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 @asynccontextmanager
 async def listening(handle: Handle, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
-    """Answer on a port of loopback."""
+    """Answer on a port of loopback, and end every conversation before the test ends."""
+    conversations: set[asyncio.Task[None]] = set()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        conversations.add(task)
         try:
             await handle(reader, writer)
         except ConnectionError:
             pass  # the client had enough
         finally:
             writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=tls)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
         server.close()
+        await asyncio.gather(*conversations)
 
 
 async def test_the_name_is_resolved_once_and_the_checked_address_is_used() -> None:

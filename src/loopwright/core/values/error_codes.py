@@ -81,6 +81,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "bad_scenario": "A scenario of the model server is not valid.",
         "copy_files_outside": "A pattern in `copy_files` leaves the project.",
         "database_driver_missing": "The driver for PostgreSQL is not installed.",
+        "database_not_in_settings": "The database is set only for this terminal, so a service would not use it.",
         "dispatch_needs_postgresql": "Sharing work between machines needs a PostgreSQL database.",
         "home_address_wrong": "The address of the database is not a URL, or its kind is unknown.",
         "no_home_folder": "Neither `HOME` nor `LOOPWRIGHT_HOME` names a folder.",
