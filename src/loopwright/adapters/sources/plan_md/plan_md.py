@@ -34,7 +34,11 @@ PLAN: Final = "plan.md"
 SPEC: Final = "spec.md"
 METADATA: Final = "metadata.json"
 _NAMES: Final = ("plan.md", "tasks.md", "todo.md")
-_BOX: Final = re.compile(rb"^[ \t]{0,40}(?:[-*+]|[0-9]{1,9}[.)])[ \t]{1,8}\[[ xX~!/-]\][ \t]", re.MULTILINE)
+_BOX: Final = re.compile(
+    rb"^[ \t]{0,40}(?:[-*+]|[0-9]{1,9}[.)])[ \t]{1,8}\[(?:[ xX~!/-]|pending|in_progress|completed)\][ \t]"
+    rb"|^#{2,6}[ \t]+\[[ xX~]\][ \t]+(?:\*\*)?Track\b",
+    re.MULTILINE,
+)
 _LOOK: Final = 64 * 1024
 _BESIDE: Final = (SPEC, "design.md", "requirements.md", "proposal.md")
 _ARCHIVED: Final = ("conductor", "archive")

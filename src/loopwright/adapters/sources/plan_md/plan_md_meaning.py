@@ -341,7 +341,7 @@ def _around(found: Outline, dag: Dag | None) -> tuple[str, str]:
     title = next((one for one in found.sections if one.level == 1 and one.title), None)
     kept: list[str] = []
     for section in found.sections:
-        if section.kind in (SectionKind.REPORT, SectionKind.DISCOVERED):
+        if section.kind in (SectionKind.REPORT, SectionKind.DISCOVERED) or section.start in taken:
             continue
         inner = [
             lines[at].text

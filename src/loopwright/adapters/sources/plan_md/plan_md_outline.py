@@ -8,14 +8,16 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from itertools import chain
 from typing import Final
 from urllib.parse import quote, unquote
 
+from loopwright.adapters.sources.plan_md.more_boxes import with_more_boxes
 from loopwright.adapters.sources.spec.plan_format import MAX_ID
 from loopwright.adapters.sources.text.markdown import MARKS, Kind, Line, Markdown
 from loopwright.adapters.sources.text.near_boxes import is_almost, is_box, is_sign, tell_almost, wrong_mark
 from loopwright.adapters.sources.text.problems import Problems, Unreadable
-from loopwright.adapters.sources.text.sections import checks_tasks
+from loopwright.adapters.sources.text.sections import checks_tasks, section_at
 from loopwright.adapters.sources.text.titles import (
     OURS,
     is_about_tasks,
@@ -145,13 +147,16 @@ def outline(markdown: Markdown, problems: Problems) -> Outline:
     if markdown.opened is not None:
         fence = markdown.lines[markdown.opened].text.strip()[:3]
         raise Unreadable(markdown.opened + 1, f"this {fence} block is never closed")
+    markdown = with_more_boxes(markdown)
     boxes = _outermost(markdown)
     sections = tuple(_sections(markdown, boxes))
     names = _Names(problems)
     tasks: list[Item] = []
     found: list[Item] = []
     skipped: dict[int, str] = {}
-    boxed = [any(line.box in MARKS for line in markdown.lines[one.start + 1 : one.end]) for one in sections]
+    boxed = [
+        any(line.box in MARKS for line in markdown.lines[max(one.start, 0) : one.end]) for one in sections
+    ]
     has_tasks = any(boxed[at] and one.kind is SectionKind.PHASE for at, one in enumerate(sections))
     labels = {
         at: label
@@ -162,7 +167,8 @@ def outline(markdown: Markdown, problems: Problems) -> Outline:
     for number, section in enumerate(sections):
         # In a section without tasks, brackets can be a list of options or a legend.
         beside = boxed[number] or not has_tasks
-        for at, end in _boxes(markdown, boxes, section.start + 1, section.end):
+        inside = _boxes(markdown, boxes, section.start + 1, section.end)
+        for at, end in chain(_headed(markdown, section), inside):
             line = markdown.lines[at]
             if not is_box(line) or (section.kind is SectionKind.PHASE and not beside and is_sign(line)):
                 if section.kind is SectionKind.PHASE:
@@ -412,6 +418,16 @@ def _outermost(markdown: Markdown) -> dict[int, int]:
             boxed.add(number)
             found[item.line] = item.end
     return found
+
+
+def _headed(markdown: Markdown, section: Section) -> Iterator[tuple[int, int]]:
+    """Return where a heading with a box begins and ends, without the rule below its text."""
+    at = max(section.start, 0)
+    if section.start >= 0 and markdown.lines[at].kind is Kind.HEADING and markdown.lines[at].box is not None:
+        end = markdown.sections[section_at(markdown, at)].last
+        while end > at + 1 and not markdown.lines[end - 1].text.strip("-*_ \t"):
+            end -= 1
+        yield at, end
 
 
 def _boxes(markdown: Markdown, boxes: Mapping[int, int], start: int, stop: int) -> Iterator[tuple[int, int]]:

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Final
 
+from loopwright.adapters.sources.lists.status_words import StatusWords
+from loopwright.adapters.sources.plan_md.more_boxes import boxed, status_words
 from loopwright.adapters.sources.plan_md.plan_md_meaning import commit_of
 from loopwright.adapters.sources.plan_md.plan_md_outline import (
     ADDED,
@@ -79,17 +81,23 @@ def _added(found: Outline, _: Progress) -> bytes:
 def _items(found: Outline, progress: Progress) -> bytes:
     rows = _rows(found.markdown)
     below = {one.line: one for one in found.markdown.items if one.box in MARKS}
+    words = status_words(found.markdown)
     # From the end to the beginning, so that the places of what is still to be changed stay right.
     for item in reversed(found.tasks):
         standing = progress.items.get(item.key)
         if standing is not None:
-            _follow(rows, found.markdown, item, standing, below)
-            _tell(rows, found, item, standing)
+            _follow(rows, found.markdown, item, standing, below, words)
+            _tell(rows, found, item, standing, words)
     return found.markdown.joined(rows)
 
 
 def _follow(
-    rows: Rows, markdown: Markdown, item: Item, standing: ItemProgress, boxes: Mapping[int, Box]
+    rows: Rows,
+    markdown: Markdown,
+    item: Item,
+    standing: ItemProgress,
+    boxes: Mapping[int, Box],
+    words: StatusWords,
 ) -> None:
     """Tick the boxes below a task that becomes done, and untick them if it is taken back.
 
@@ -106,22 +114,23 @@ def _follow(
         if box.optional or (is_manual(plain_title(box.words)) and not is_manual(item.title)):
             until = box.end
         elif box.mark in (Mark.OPEN, Mark.RUNNING) if is_done else box.mark is Mark.DONE:
-            rows[at] = (_boxed(markdown.lines[at], Mark.DONE if is_done else Mark.OPEN), rows[at][1])
+            mark = Mark.DONE if is_done else Mark.OPEN
+            rows[at] = (boxed(markdown.lines[at], mark, words), rows[at][1])
 
 
-def _tell(rows: Rows, found: Outline, item: Item, standing: ItemProgress) -> None:
+def _tell(rows: Rows, found: Outline, item: Item, standing: ItemProgress, words: StatusWords) -> None:
     inside, line = found.body(item), found.markdown.lines[item.at]
     # The box and the commit are not your words: both change with the mark.
     own = _replaced(line.words, commit_of(item) or "", "")
     said = [] if _is_said(standing, own, inside) else _said(standing)
-    wanted = [f"{_child(line, inside)}{words} {OURS}" for words in said]
+    wanted = [f"{_child(line, inside)}{one} {OURS}" for one in said]
     present = [at for at, line in enumerate(inside, start=item.at + 1) if _is_ours(line)]
     if [rows[at][0] for at in present] != wanted:
         place = present[0] if present else item.steps[0][0] if item.steps else item.end
         for at in reversed(present):
             del rows[at]
-        rows[place:place] = [(words, None) for words in wanted]
-    rows[item.at] = (_marked(line, item, standing), rows[item.at][1])
+        rows[place:place] = [(one, None) for one in wanted]
+    rows[item.at] = (_marked(line, item, standing, words), rows[item.at][1])
 
 
 def _is_said(standing: ItemProgress, own: str, inside: Sequence[Line]) -> bool:
@@ -140,8 +149,8 @@ def _child(line: Line, inside: Sequence[Line]) -> str:
     beside = next((one for one in inside if one.kind is Kind.BULLET and one.indent > line.indent), None)
     like = beside or line
     space = like.text[: len(like.text) - len(like.text.lstrip())]
-    deeper = "" if beside is not None else " " * (len(line.bullet) + 1)
-    return f"{space}{deeper}{like.bullet if like.bullet in '-*+' else '-'} "
+    deeper = "" if beside is not None or not line.bullet else " " * (len(line.bullet) + 1)
+    return f"{space}{deeper}{like.bullet if like.bullet in tuple('-*+') else '-'} "
 
 
 def _said(standing: ItemProgress) -> list[str]:
@@ -164,8 +173,8 @@ def _changed(paths: Sequence[str]) -> str:
     return f"changed {named}{more}" if named else ""
 
 
-def _marked(line: Line, item: Item, standing: ItemProgress) -> str:
-    text = line.text if item.mark is standing.mark else _boxed(line, standing.mark)
+def _marked(line: Line, item: Item, standing: ItemProgress, words: StatusWords) -> str:
+    text = line.text if item.mark is standing.mark else boxed(line, standing.mark, words)
     present = commit_of(item)
     if standing.mark is Mark.DONE and standing.commit:
         commit = standing.commit[:SHA_LENGTH]
@@ -179,10 +188,6 @@ def _marked(line: Line, item: Item, standing: ItemProgress) -> str:
     elif item.mark is Mark.DONE and standing.mark is not Mark.DONE and present is not None:
         return _replaced(text, present, "")
     return text
-
-
-def _boxed(line: Line, mark: Mark) -> str:
-    return f"{line.text[: line.box_at]}{BOXES[mark]}{line.text[line.box_at + len(line.box or '') :]}"
 
 
 def _replaced(text: str, sha: str, new: str) -> str:
@@ -226,6 +231,8 @@ def finished(found: Outline) -> dict[int, list[Item]]:
     """Return the phases of which nothing is left to do, by the places of their sections, with their tasks."""
     phases: dict[int, list[Item]] = {}
     for item in found.tasks:
+        if found.markdown.lines[item.at].kind is Kind.HEADING:
+            continue
         phases.setdefault(item.section, []).append(item)
     settled = (Mark.DONE, Mark.SKIPPED)
     return {
@@ -292,13 +299,13 @@ def _discovered(found: Outline, progress: Progress) -> bytes:
     lines_of = found.markdown.lines
     present = {_alike(lines_of[item.at].words) for item in (*found.found, *found.tasks)}
     ours = {_alike(lines_of[item.at].words): item for item in found.found if item.ours}
-    rows = _rows(found.markdown)
+    rows, words = _rows(found.markdown), status_words(found.markdown)
     lines: list[str] = []
     # The same words are the same work: what was said last of it holds.
     for one in {_alike(one_line(one.title)): one for one in progress.discovered}.values():
         title = one_line(one.title)
         if (item := ours.get(_alike(title))) is not None:
-            rows[item.at] = (_boxed(lines_of[item.at], one.mark), rows[item.at][1])
+            rows[item.at] = (boxed(lines_of[item.at], one.mark, words), rows[item.at][1])
         elif title and _alike(title) not in present and one.mark is not Mark.SKIPPED:
             present.add(_alike(title))
             lines += _entry(title, one, found.tasks)

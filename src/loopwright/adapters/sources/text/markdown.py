@@ -28,6 +28,7 @@ __all__ = [
     "BOXES",
     "MARKS",
     "MAX_LINES",
+    "STATUS_WORD",
     "Item",
     "Kind",
     "Label",
@@ -50,6 +51,11 @@ MARKS: Final = {
     "-": Mark.SKIPPED,
 }
 """What is in a checkbox, and what it says."""
+STATUS_WORD: Final = (
+    r"(?:completed?|done|finished|pending|to[ _-]?do|not[ _-]started|in[ _-]?progress|"
+    r"blocked|skipped|cancell?ed)"
+)
+"""The words in brackets that are a status; `[new]` and `[fixed]` can be a kind of change."""
 BOXES: Final = {Mark.OPEN: " ", Mark.RUNNING: "~", Mark.DONE: "x", Mark.BLOCKED: "!", Mark.SKIPPED: "-"}
 _TAB: Final = 4
 _BULLET: Final = re.compile(r"([-*+]|[0-9]{1,9}[.)])(?:[ \t]+|$)")

@@ -7,11 +7,14 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any, Final
 
+from loopwright.adapters.sources.text.markdown import STATUS_WORD
 from loopwright.ports import PlannedTask
 
 _STATUS: Final = ("mark", "reason", "commit", "attempts", "line", "first")
 
-_MARKED: Final = re.compile(r"(?m)^([ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)\[[ xX~/!-]\]")
+_MARKED: Final = re.compile(
+    rf"(?mi)^([ \t]*(?:[-*+]|[0-9]{{1,9}}[.)])[ \t]+)\[(?:[ x~/!-]|{STATUS_WORD}(?=\][ \t]))\]"
+)
 
 
 def without_marks(text: str) -> str:
