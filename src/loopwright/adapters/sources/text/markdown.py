@@ -53,7 +53,7 @@ MARKS: Final = {
 """What is in a checkbox, and what it says."""
 STATUS_WORD: Final = (
     r"(?:completed?|done|finished|pending|to[ _-]?do|not[ _-]started|in[ _-]?progress|"
-    r"blocked|skipped|cancell?ed)"
+    r"blocked|skipped|cancelled|canceled)"
 )
 """The words in brackets that are a status; `[new]` and `[fixed]` can be a kind of change."""
 BOXES: Final = {Mark.OPEN: " ", Mark.RUNNING: "~", Mark.DONE: "x", Mark.BLOCKED: "!", Mark.SKIPPED: "-"}
