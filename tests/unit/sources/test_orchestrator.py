@@ -32,6 +32,7 @@ DOCS = Path(__file__).parents[3] / "docs" / "reference" / "sources" / "orchestra
 PLACE = golden.DATA / "orchestrator" / "mixed" / "given"
 FOLDER = "roadmaps/2026-03-01-00-limits/rev-001"
 VIEW, PROSE = f"{FOLDER}/roadmap-view.json", f"{FOLDER}/roadmap.md"
+HISTORY = "roadmaps/2026-03-01-00-limits/roadmap-history.md"
 KEYS = ("milestone-1", "milestone-2", "milestone-10")
 BUNDLE = SOURCE.files(PLACE)
 
@@ -248,6 +249,19 @@ def test_a_missing_state_is_not_made_up(tmp_path: Path) -> None:
     with pytest.raises(BadPlan, match=r"orchestrator/state\.json:1: there is no such file"):
         SOURCE.parse(SOURCE.files(tmp_path / "orchestrator"), "orchestrator")
     assert list((tmp_path / "orchestrator").iterdir()) == [tmp_path / "orchestrator" / "roadmaps"]
+
+
+def test_the_folder_of_another_tool_is_one_problem() -> None:
+    (problem,) = refused(SOURCE, {"state.json": b'{"version": 1, "agents": []}'}, "x")
+    assert problem.startswith("x/state.json:1: this does not look like the state of an orchestrator folder")
+    assert "`loopwright scaffold orchestrator GOAL`" in problem
+
+
+@each_case(("file", "is_added"), [(VIEW, True), (HISTORY, True), (PROSE, False)])
+def test_what_a_migration_adds_is_said_where_it_is_missing(file: str, *, is_added: bool) -> None:
+    (problem,) = refused(SOURCE, {name: content for name, content in BUNDLE.items() if name != file}, "x")
+    assert f"{file} is missing in this folder: restore it" in problem
+    assert ("`loopwright scaffold orchestrator --migrate`" in problem) is is_added
 
 
 def change(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from loopwright.adapters.sources.orchestrator.orchestrator import OrchestratorSource
-from loopwright.adapters.sources.orchestrator.roadmap_bundle import Bundle, read_bundle
+from loopwright.adapters.sources.orchestrator.roadmap_bundle import FOREIGN, Bundle, is_foreign, read_bundle
 from loopwright.adapters.sources.orchestrator.roadmap_closeout import anchors_of
 from loopwright.adapters.sources.text.json_edits import JsonEdits, opened
 from loopwright.adapters.sources.text.located import plain, words
@@ -48,6 +48,8 @@ class ControlPlane:
         if not path.is_file():
             raise BadPlan(name, ("there is no such file; restore it, its content cannot be guessed",))
         document = opened(name, path.read_bytes()).document
+        if is_foreign(document):
+            raise BadPlan(name, (FOREIGN,))
         try:
             return read_state(document.plain())
         except Misshapen as wrong:

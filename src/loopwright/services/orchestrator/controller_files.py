@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loopwright.adapters.machine.files import write_atomically
-from loopwright.adapters.sources.orchestrator.roadmap_bundle import read_bundle
+from loopwright.adapters.sources.orchestrator.roadmap_bundle import is_foreign, read_bundle
 from loopwright.adapters.sources.orchestrator.roadmap_closeout import Pointer, StatusChange, close_out
 from loopwright.adapters.sources.text.json_edits import JsonEdits
 from loopwright.adapters.sources.text.problems import Unreadable
@@ -48,8 +48,8 @@ class ControllerFiles:
             edits = JsonEdits(path.read_bytes())
         except (OSError, Unreadable):
             return False
-        if not isinstance(edits.document.value, dict):
-            return False
+        if not isinstance(edits.document.value, dict) or is_foreign(edits.document):
+            return False  # the file of another tool stays as it is
         controller_error(why)(edits)
         self._save(path, edits.bytes())
         return True

@@ -223,3 +223,12 @@ def test_an_error_is_recorded_in_a_state_that_is_not_valid_if_it_is_an_object(
         assert place.read_text() == text
     else:
         assert json.loads(place.read_text())["resume_errors"] == errors
+
+
+def test_the_state_of_another_tool_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+    writer, state = folder(tmp_path), tmp_path / STATE
+    state.write_text('{"version": 1}')
+    with pytest.raises(BadPlan, match="does not look like the state of an orchestrator folder"):
+        ControlPlane(root=tmp_path).state()
+    assert not writer.record_error("why")
+    assert state.read_text() == '{"version": 1}'

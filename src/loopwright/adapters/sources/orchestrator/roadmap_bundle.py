@@ -27,10 +27,19 @@ from loopwright.adapters.sources.text.plan_file import decoded_lines
 from loopwright.adapters.sources.text.problems import Problems, Unreadable, check_graph, refuse
 from loopwright.adapters.sources.text.schema_check import check_schema
 from loopwright.config.nearest import quoted
+from loopwright.core.values.wording import to_type
 from loopwright.ports import Files
 
 STATE_FILE: Final = "state.json"
 _TEMPLATE: Final = "TEMPLATE_"
+_ADDED: Final = (
+    f", or let `{to_type('scaffold', 'orchestrator', migrate=True)}` add what an older folder lacks"
+)
+_OTHER: Final = (
+    "if another tool uses this folder, name the file with your work instead, "
+    f"or rename the folder and type `{to_type('scaffold', 'orchestrator', 'GOAL')}`"
+)
+FOREIGN: Final = f"this does not look like the state of an orchestrator folder ({CONTRACT}): {_OTHER}"
 CHECKS: Final = (
     "Baseline Checks",
     "Alignment Checks",
@@ -107,6 +116,12 @@ def bundle_folder(state: Located) -> str | None:
     return f"roadmaps/{words(state, 'roadmap_id')}/{words(state, 'roadmap_revision')}"
 
 
+def is_foreign(state: Located) -> bool:
+    """Return whether nothing in state.json is of the contract: the folder is another tool's."""
+    known = STATE["properties"].keys()
+    return isinstance(state.value, dict) and bool(state.value) and not state.value.keys() & known
+
+
 def is_template(files: Files) -> bool:
     """Return whether these are the files of the scaffold, in which there is no roadmap yet."""
     try:
@@ -125,12 +140,12 @@ def read_bundle(files: Files, name: str) -> Bundle:
     family = str(PurePosixPath(folder).parent)
     names = [f"{folder}/{each}" for each in ("roadmap.md", "roadmap-view.json", "verification.md")]
     missing = Problems(f"{label}/{STATE_FILE}")
-    is_older = plain(state.document, "contract_version") != CONTRACT
-    older = f", or migrate the roadmap to {CONTRACT}, which has it" if is_older else ""
-    for each in (*names, f"{family}/roadmap-history.md"):
+    history = f"{family}/roadmap-history.md"
+    for each in (*names, history):
         if each not in files:
             line = line_of(state.document, "roadmap_dir")
-            missing.note(line, "roadmap_dir", f"{each} is missing in this folder: restore it{older}")
+            added = _ADDED if each in (names[1], history) else ""
+            missing.note(line, "roadmap_dir", f"{each} is missing in this folder: restore it{added}")
     refuse(name, missing)
     problems, prose, checks = (Problems(f"{label}/{each}") for each in (names[1], names[0], names[2]))
     view = opened(f"{label}/{names[1]}", files[names[1]])
@@ -174,10 +189,13 @@ def _state(files: Files, label: str) -> tuple[JsonEdits, tuple[str, ...]]:
     name = f"{label}/{STATE_FILE}"
     problems = Problems(name)
     if STATE_FILE not in files:
-        problems.note(1, "", "there is no such file: restore it, what it says cannot be guessed")
+        problems.note(1, "", f"there is no such file: restore it; {_OTHER}")
         refuse(name, problems)
     edits = opened(name, files[STATE_FILE])
     state = edits.document
+    if is_foreign(state):
+        problems.note(1, "", FOREIGN)
+        refuse(name, problems)
     check_schema(state, STATE, problems)
     refuse(name, problems)
     wanted = bundle_folder(state)
