@@ -152,13 +152,15 @@ def _print(report: Proposal, out: Console) -> None:
 def work_steps(folder: Path, *, sample: bool = False) -> list[str]:
     """Return what to do about the work: it is there already, is a sample, or has to be written."""
     found = find_work(folder)
-    there = [f"{os.path.relpath(one.path)} ({one.summary})" for one in found]
-    first = "write a plan.yaml; its format: loopwright config schema plan"
+    left = [one for one in found if one.open or one.problem]
+    there = [f"{os.path.relpath(one.path)} ({one.summary})" for one in left]
+    settled = "nothing that is here is open: " if found else ""
+    first = f"{settled}write a plan.yaml; its format: loopwright config schema plan"
     if sample:
         first = f"edit {SAMPLE}, a sample; its format: loopwright config schema plan"
     elif there:
         first = f"there is work already, any of it can be checked and run as it is: {listed(there)}"
-    name = os.path.relpath(found[0].path) if found else "plan.yaml"
+    name = os.path.relpath(left[0].path) if left else "plan.yaml"
     return [first, f"check it: {to_type('plan', 'check', name)}", f"run it: {to_type('run', name)}"]
 
 
