@@ -191,6 +191,26 @@ def test_verification_beside_tasks_says_what_must_be_true(path: str, tmp_path: P
     assert any('under "Verification" are read as text' in note for note in work.notes)
 
 
+@each_case(
+    ("headings", "is_task"),
+    [
+        (("Task 1: Add it", "Final Verification"), False),
+        (("Tasks", "Final verification"), False),
+        (("Task 1", "Verification"), False),
+        (("Phase 1: Add it", "Final Verification"), True),
+        (("Tasks for you", "Final Verification"), True),
+        (("Task 1: Add it", "Task 2: Final Verification"), True),
+    ],
+)
+def test_a_final_verification_beside_tasks_is_no_task(
+    headings: tuple[str, str], tmp_path: Path, *, is_task: bool
+) -> None:
+    text = "# Plan\n\n## {}\n\n- [ ] Add it\n\n## {}\n\n- [ ] All tests pass\n".format(*headings)
+    _, work = work_at(at(tmp_path / "plan.md", text))
+    assert ([task.title for task in work.tasks][1:] == ["All tests pass"]) is is_task
+    assert any("are read as text" in note for note in work.notes) is not is_task
+
+
 def test_a_task_list_without_tasks_that_is_finished_has_nothing_to_do(tmp_path: Path) -> None:
     text = "# Tasks\n\nStatus: Implemented\n\n## Completed\n\n- Read the code\n"
     _, work = work_at(at(tmp_path / "specs/005-a/tasks.md", text))

@@ -33,6 +33,8 @@ _BY_PEOPLE: Final = re.compile(
 )
 
 
+_TASKS: Final = re.compile(r"tasks$|task(?:[ \t]+[0-9][\w.]{0,7})?(?:$|[ \t]*[:–—-])")
+"""The heading of tasks, or of one: `Tasks`, `Task 1: Add it`, without the number at its end."""
 _NEAR: Final = 12
 """How many lines below its heading may have the status of a section."""
 _FEW: Final = 10
@@ -73,12 +75,12 @@ def is_manual_heading(title: str) -> bool:
 
 
 def checks_tasks(markdown: Markdown, section: int) -> bool:
-    """Return whether a section is the *Verification* beside a section *Tasks*: its boxes say what must be true."""
+    """Return whether a section is the *Verification* beside tasks, or the final one: it says what must be true."""
     one = markdown.sections[section]
-    if plain(one.title) != "verification":
+    if plain(one.title).removeprefix("final ") != "verification":
         return False
     beside = markdown.sections[max(section - _FEW, 0) : section]
-    return any(other.parent == one.parent and plain(other.title) == "tasks" for other in beside)
+    return any(other.parent == one.parent and _TASKS.match(plain(other.title)) for other in beside)
 
 
 def section_at(markdown: Markdown, line: int) -> int:
