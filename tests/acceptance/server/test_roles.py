@@ -82,11 +82,12 @@ def test_a_manager_sees_a_failed_task_and_acts_for_a_reason_that_you_can_read_an
     assert (answered.kind, answered.state, answered.reason) == ("answer", "DONE", why)
     run = served.row(Run, role=Role.MANAGER)
     assert answered.run_id == run.id
-    assert served.row(Loop, id=loop).priority == 2
+    # The list has the loop of the manager too, in no order that the test could know.
+    assert served.row(Loop, id=prioritised.loop_id).priority == 2
     said = served("actions")
     assert why in said.out
     assert served("actions", "undo", prioritised.id).code == 0
-    assert served.row(Loop, id=loop).priority == 5
+    assert served.row(Loop, id=prioritised.loop_id).priority == 5
     refused = served("actions", "undo", answered.id)
     assert (refused.code, "has landed" in refused.err) == (2, True)
     # The token of the round is gone, and what it spends from has the limit of the setting.

@@ -316,7 +316,7 @@ async def test_the_socket_of_a_process_that_was_killed_is_removed(tmp_path: Path
     dead = tmp_path / "wake"
     dead.mkdir()
     script = "import socket, sys; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", script, str(dead / "w-1-dead")], check=True)
+    subprocess.run([sys.executable, "-c", script, "w-1-dead"], cwd=dead, check=True)
     assert [path.name for path in dead.iterdir()] == ["w-1-dead"]
     store = SqlStore.open(address)
     await store.transact("write", lambda tx: tx.append(event()))

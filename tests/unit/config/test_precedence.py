@@ -139,6 +139,7 @@ SAMPLES: dict[str, list[object]] = {
     "forge.issues": ["l1", "l2", "l3", "l4", "l5", "l6"],
     "forge.every": ["1s", "2s", "3s", "4s", "5s", "6s"],
     "secrets_from": ["keyring", "a", "b", "c", "d", "e"],
+    "otlp_endpoint": [f"http://h{n}:4318" for n in range(6)],
     "env_file": ["/a", "/b", "/c", "/d", "/e", "/f"],
     "forge.token_file": ["/a", "/b", "/c", "/d", "/e", "/f"],
     "gates": [[{"name": f"g{n}", "run": f"run {n}"}] for n in range(6)],

@@ -111,13 +111,17 @@ def _of_unknown_cost(
 ) -> Iterator[tuple[str, str | None]]:
     """Find the agents whose cost would stay unknown, each with the model without a price if it reports its tokens.
 
-    An agent without a model uses its default: its price is known once the agent reports the name.
+    An agent without a model uses its default: its price is known once the agent reports the name. An agent that does
+    not exist costs nothing: only its tasks fail.
     """
+    known = registry.known_agents()
     at_work = [(agent or policy.agent, model or policy.model) for agent, model in tasks]
     review = policy.review
     if review.mode != "off":
         at_work += [(review.agent or agent, review.model) for agent, _ in at_work]
     for agent, model in dict.fromkeys((*at_work, *map(named, policy.fallback))):
+        if agent not in known:
+            continue
         can = able(registry.agent(agent), policy.agents.get(agent, {}))
         if can.isdisjoint({"cost", "usage"}):
             yield agent, None

@@ -89,7 +89,9 @@ def test_only_full_permission_bypasses_and_says_so() -> None:
         value_after(read_only.argv, "--disallowedTools").split(",")
     )
     allowed = value_after(read_only.argv, "--allowedTools")
-    assert allowed == "mcp__loopwright__ask,mcp__loopwright__discovered", "it may still turn to a person"
+    assert allowed == "mcp__loopwright__ask,mcp__loopwright__discovered,mcp__loops", (
+        "it may still turn to a person"
+    )
 
 
 def test_a_new_conversation_gets_an_id_that_is_the_same_for_the_same_run() -> None:

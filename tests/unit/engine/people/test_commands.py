@@ -34,6 +34,8 @@ from loopwright.engine.worker.worker import apply_command
 _MISSING = {
     "retry": "no task",
     "reset": "no task",
+    "split": "no task",
+    "unsplit": "no task",
     "set_agent": "no loop or task",
     "interrupt": "no task",
     "set_priority": "no loop or task",
