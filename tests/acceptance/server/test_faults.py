@@ -95,7 +95,7 @@ def test_a_database_that_is_moved_away_and_back_ends_no_plan_and_no_draft(served
     served.until_started("plan")
     with _moved_away(served):
         served.gate("go").let_go()
-        daemon.until("no work starts until the database is back")
+        daemon.until("work cannot start until the database answers again")
         ready = served.ask("GET", "/readyz")
         assert (ready.status_code, ready.json()["code"]) == (503, "not_ready")
         for path in ("/api/loops", "/api/events", f"/api/plans/{draft}"):

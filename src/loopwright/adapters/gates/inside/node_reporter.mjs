@@ -1,6 +1,6 @@
 // A reporter for `node --test` that writes down how each test ended. It runs in the runner's own process; the tests run
 // in others, one for each file. Two canaries of our own are run the same way, by the same node, and must be told apart.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { join, relative } from 'node:path';
@@ -10,15 +10,17 @@ delete process.env.LOOPWRIGHT_WITNESS; // what is tested need not know where thi
 const file = told && join(told.folder, `${process.pid}-${randomBytes(8).toString('hex')}.jsonl`);
 const say = (what) => told && appendFileSync(file, JSON.stringify(what) + '\n');
 
-function canary(kind, body) {
+async function canary(kind, body) {
   const path = join(told.folder, `${told[kind]}.test.mjs`);
   writeFileSync(path, `import test from 'node:test';\nimport assert from 'node:assert';\ntest('${told[kind]}', () => { ${body} });\n`);
   const env = { ...process.env };
   delete env.NODE_TEST_CONTEXT;
   env.NODE_OPTIONS = (env.NODE_OPTIONS || '').replace(/"--test-reporter[^"]*"|--test-reporter\S*/g, '');
-  const done = spawnSync(process.execPath, ['--test', path], { env, encoding: 'utf8' });
+  const code = await new Promise((ended) => {
+    spawn(process.execPath, ['--test', path], { env, stdio: 'ignore' }).on('close', ended).on('error', () => ended(null));
+  });
   rmSync(path);
-  say({ e: 'canary', kind, name: told[kind], outcome: done.status === 0 ? 'passed' : 'failed' });
+  say({ e: 'canary', kind, name: told[kind], outcome: code === 0 ? 'passed' : 'failed' });
 }
 
 // A file that brings tests and of which none was seen ended before them: its exit code is no test that passed.
@@ -55,8 +57,7 @@ export default async function* (source) {
     else say({ e: 'report', id, when: 'call', outcome: left ? 'skipped' : type === 'test:pass' ? 'passed' : 'failed', hidden: false });
   }
   say({ e: 'collected', ids: seen });
-  canary('must_pass', 'assert.equal(1, 1)');
-  canary('must_fail', 'assert.equal(1, 2)');
+  await Promise.all([canary('must_pass', 'assert.equal(1, 1)'), canary('must_fail', 'assert.equal(1, 2)')]);
   say({ e: 'end', exit: 0 });
   yield '';
 }
