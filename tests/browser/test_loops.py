@@ -109,3 +109,29 @@ def test_wrong_values_of_a_template_are_named_beside_their_fields(screen: Screen
     page.get_by_role("button", name="Create", exact=True).click()
     expect(page.get_by_role("heading", name="No plan yet")).to_be_visible()
     assert screen.complaints == []
+
+
+@pytest.mark.more
+def test_a_loop_whose_work_nothing_would_check_says_what_to_do(screen: Screen) -> None:
+    repository = screen.served.repository
+    (repository / "TODO.md").write_text("# To do\n\n- Write a greeting\n")
+    screen.sign_in()
+    page = screen.open("/loops/new")
+    expect(page.locator("label.option")).to_contain_text("To-do list, 1 of 1 open")
+    page.get_by_role("button", name="Create and start").first.click()
+    head, told = page.locator(".page-head"), page.locator("#not-started")
+    expect(told).to_contain_text("Run loopwright init", timeout=30_000)
+    expect(head).to_contain_text("Could not start")
+    expect(head).to_contain_text("no tasks yet")
+    expect(head).to_contain_text("To-do list")
+    expect(page.get_by_role("button", name="Start", exact=True)).to_have_count(0)
+    page.get_by_role("link", name="Loops").first.click()
+    expect(page.locator("tr[draggable]")).to_contain_text("Could not start")
+    page.get_by_role("link", name="Home", exact=True).first.click()
+    page.get_by_role("link", name=re.compile("could not start")).click()
+    # It does what the sentence says, and starts again.
+    (repository / "loopwright.toml").write_text("allow_unverified = true\n")
+    told.get_by_role("button", name="Start again").click()
+    expect(told).to_have_count(0)
+    expect(page.get_by_role("heading", name="Current plan")).to_be_visible(timeout=60_000)
+    assert screen.complaints == []

@@ -325,6 +325,8 @@ class Source(ABC):
 
     kind: ClassVar[str]
     """The name of the format, as in `--source KIND`."""
+    format_name: ClassVar[str] = ""
+    """What people call the format; empty if that is its `kind`."""
     usual_places: ClassVar[tuple[str, ...]] = ()
     """Glob patterns, relative to the project, where `init` and a bare `run` look for work in this format."""
 

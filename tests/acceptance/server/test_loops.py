@@ -75,9 +75,11 @@ def test_a_start_that_fails_says_why_on_the_loop(served: Served) -> None:
     loop = served.post("/api/loops", {"project_id": project, "source": "third.yaml"}).json()["id"]
     assert served.post(f"/api/loops/{loop}/start").json()["status"] == "starting"
     eventually(lambda: served.get(f"/api/loops/{loop}")["status"] == "idle", timeout=60)
-    assert "nobody" in served.get(f"/api/loops/{loop}")["reason"]
     (event,) = served.events("loop_not_started")
     assert event.payload["code"]
+    reason = served.get(f"/api/loops/{loop}")["reason"]
+    assert "nobody" in reason
+    assert event.payload["hint"][1:] in reason, "what to do is with it"
     assert served.ask("DELETE", f"/api/loops/{loop}").status_code == 204
     assert served.ask("GET", f"/api/loops/{loop}").status_code == 404
 

@@ -8,11 +8,14 @@ from typing import Any
 from tests.contracts.store import rows
 from tests.integration.server.api import Api
 
+from loopwright.core.policy.escalations import GIVEN_UP, KIND
 from loopwright.core.rows.alert_rows import Acknowledgement
 from loopwright.core.rows.model import Loop, Plan, Task, Worker
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.access import Scope
 from loopwright.core.values.ids import Kind
-from loopwright.core.values.states import LoopState, PlanState, TaskState
+from loopwright.core.values.states import LoopState, PlanState, QuestionState, TaskState
+from loopwright.engine.intake import loops
 
 
 def _failed(api: Api, **project: Any) -> Task:
@@ -115,3 +118,55 @@ def test_work_that_could_not_be_saved_is_an_alert_until_its_folder_is_gone(api: 
     assert api.get("/api/alerts", token=api.make_token("other", projects=(other.id,)))["alerts"] == []
     left.rmdir()
     assert api.get("/api/alerts")["alerts"] == []
+
+
+def test_what_needs_one_action_is_one_alert(api: Api) -> None:
+    task = _failed(api)
+    plan = api.at.home.store.read_sync(lambda tx: tx.get(Plan, task.plan_id))
+    assert plan is not None
+    api.write(lambda tx: tx.update(Loop, plan.loop_id, state=LoopState.FAILED, reason="a task failed"))
+    assert [one["kind"] for one in api.get("/api/alerts")["alerts"]] == ["task_failed"]
+    question = Question(
+        id=rows.new_id(Kind.QUESTION),
+        project_id=plan.project_id,
+        loop_id=plan.loop_id,
+        plan_id=plan.id,
+        task_id=task.id,
+        run_id="",
+        kind=KIND,
+        key=GIVEN_UP,
+        text="It failed. What now?",
+        created_at=rows.AT,
+    )
+    api.write(lambda tx: tx.insert(question))
+    [alert] = api.get("/api/alerts")["alerts"]
+    assert (alert["kind"], alert["severity"], alert["taskId"]) == ("needs_response", "error", task.id)
+    # Left as it is, the task is still failed.
+    api.write(lambda tx: tx.update(Question, question.id, state=QuestionState.ANSWERED))
+    assert [one["kind"] for one in api.get("/api/alerts")["alerts"]] == ["task_failed"]
+    # Without a failed task, the loop itself says what it needs.
+    api.write(lambda tx: tx.update(Task, task.id, status=TaskState.CANCELLED))
+    assert [one["kind"] for one in api.get("/api/alerts")["alerts"]] == ["loop_needs_you"]
+
+
+def test_a_loop_that_could_not_start_is_an_alert_with_what_to_do(api: Api) -> None:
+    _, loop, *_ = api.family()
+    api.write(
+        lambda tx: loops.note_not_started(
+            tx, loop, code="no_gates", reason="nothing would check the work", hint="run `loopwright init`"
+        )
+    )
+    told = "Nothing would check the work. Run `loopwright init`."
+    assert api.get(f"/api/loops/{loop.id}")["reason"] == told
+    [alert] = api.get("/api/alerts")["alerts"]
+    assert (alert["kind"], alert["loopId"]) == ("loop_not_started", loop.id)
+    assert told in alert["message"]
+    assert "Run <code>loopwright init</code>" in api.page("/")
+    shown = api.page(f"/loops/{loop.id}")
+    assert "Nothing would check the work. Run <code>loopwright init</code>." in shown
+    assert "Could not start" in shown
+    assert "Start again" in shown
+    assert shown.count(f'action="/loops/{loop.id}/start"') == 1
+    api.write(lambda tx: tx.update(Loop, loop.id, state=LoopState.RUNNING, reason=""))
+    assert api.get("/api/alerts")["alerts"] == []
+    assert 'id="not-started"' not in api.page(f"/loops/{loop.id}")

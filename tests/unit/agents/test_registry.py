@@ -36,7 +36,8 @@ def test_every_built_in_agent_can_be_made_and_knows_its_name(name: str) -> None:
 
 @each_case("kind", registry.SOURCES)
 def test_every_built_in_source_can_be_made_and_knows_its_kind(kind: str) -> None:
-    assert registry.source(kind).kind == kind
+    made = registry.source(kind)
+    assert (made.kind, made.format_name[:1].isupper()) == (kind, True)
 
 
 @each_case("kind", registry.GATES)

@@ -47,6 +47,25 @@ def counted(count: int, singular: str, plural: str | None = None) -> str:
     return f"{count} {singular if count == 1 else plural or singular + 's'}"
 
 
+_WORD: Final = re.compile(r"[a-z]+[ ,]")
+
+
+def capitalized(text: str) -> str:
+    """Return a text that begins with a capital letter, if it begins with a word and not with a name."""
+    return text[:1].upper() + text[1:] if _WORD.match(text) else text
+
+
+def sentence(text: str) -> str:
+    """Return a text as a sentence, with its capital letter and its full stop."""
+    begun = capitalized(text)
+    return begun if begun.endswith((".", "!", "?")) else f"{begun}."
+
+
+def advised(said: str, hint: str) -> str:
+    """Return what is wrong and what to do about it as two sentences; without a hint, what is wrong as it is."""
+    return f"{sentence(said)} {sentence(hint)}" if hint else said
+
+
 def one_line(text: str, limit: int = 160) -> str:
     """Return a text on one line, without control characters, shortened to fit."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())

@@ -11,6 +11,7 @@ from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.round_states import FOLDER_KIND
 from loopwright.core.values.states import LoopState
+from loopwright.core.values.wording import advised
 from loopwright.engine.money.charges import charge
 from loopwright.engine.rows.moves import move_loop
 from loopwright.ports import NOT_NULL, Ids, Tx
@@ -43,7 +44,7 @@ def register_loop(
         "updated_at": now,
     }
     if known is not None:
-        loop = tx.update(Loop, known.id, deleted_at=None, **wanted)
+        loop = tx.update(Loop, known.id, deleted_at=None, reason="", **wanted)
     else:
         loop = Loop(
             id=ids(Kind.LOOP),
@@ -136,10 +137,11 @@ def rest_rounds(tx: Tx, loop: Loop, target: LoopState, actor: str) -> None:
 
 
 def note_not_started(tx: Tx, loop: Loop, *, code: str, reason: str, hint: str) -> None:
-    """Record why a loop could not be started."""
-    row = tx.update(Loop, loop.id, start=None, reason=reason)
+    """Record why a loop could not be started, and what to do about it."""
+    told = advised(reason, hint)
+    row = tx.update(Loop, loop.id, start=None, reason=told, updated_at=tx.now())
     if row.state is LoopState.RUNNING and row.source_kind == FOLDER_KIND:
-        row = move_loop(tx, row, LoopState.FAILED, "loop_failed", starter_of(loop), reason)
+        row = move_loop(tx, row, LoopState.FAILED, "loop_failed", starter_of(loop), told)
     who = starter_of(loop)
     tx.append(happened("loop_not_started", who, loop=row, code=code, reason=reason, hint=hint))
 

@@ -20,6 +20,7 @@ from starlette.responses import HTMLResponse
 from loopwright import __version__
 from loopwright.core.values.errors import LoopwrightError
 from loopwright.core.values.ids import short_id
+from loopwright.core.values.wording import advised, capitalized, sentence
 from loopwright.server.pages.files import tag
 from loopwright.server.pages.timeline import duration
 from loopwright.services.reports.alerts import Alert
@@ -95,6 +96,7 @@ _LOOKS: Final[Mapping[str, Look]] = {
     "CREATED": Look("Not started", "idle", "queued"),
     "IDLE": Look("Not started", "idle", "queued"),
     "QUEUED": Look("Queued", "idle", "queued"),
+    "NOT_STARTED": Look("Could not start", "bad", "failed"),
     "STARTING": Look("Starting", "run", "running"),
     "DISPATCHING": Look("Starting", "run", "running"),
     "PREPARING": Look("Preparing", "run", "running"),
@@ -173,7 +175,6 @@ def look(state: Any) -> Look:
 
 
 _ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-_WORD: Final = re.compile(r"[a-z]+[ ,]")
 _CODE: Final = re.compile(r"`([^`\n]+)`")
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
@@ -236,19 +237,7 @@ def inside(path: str) -> str:
 
 def words_of(refused: LoopwrightError) -> str:
     """Return an error with what to do about it."""
-    hint = getattr(refused, "hint", None)
-    return f"{_sentence(str(refused))}. {_sentence(hint)}." if hint else _sentence(str(refused))
-
-
-def _sentence(text: str) -> str:
-    """Return a text that begins with a capital letter, if it begins with a word and not with a name."""
-    return text[:1].upper() + text[1:] if _WORD.match(text) else text
-
-
-def sentence(text: str) -> str:
-    """Return a text as a sentence, with its capital letter and its full stop."""
-    begun = _sentence(text)
-    return begun if begun.endswith((".", "!", "?")) else f"{begun}."
+    return capitalized(advised(str(refused), getattr(refused, "hint", None) or ""))
 
 
 def written(value: Any) -> str:

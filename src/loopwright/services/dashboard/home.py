@@ -141,11 +141,11 @@ class HomePage:
 async def home_page(at: Session, caller: Caller, *, project_id: str | None = None) -> HomePage:
     """Return what happens in the home, or in one project."""
     paths = HomePaths(root=at.home.root)
-    found = [
+    found = tuple(
         one
         for one in await alerts(at, caller, project_id)
         if one.kind not in _ON_PAGE and not one.acknowledged_by
-    ]
+    )
 
     def load(tx: Tx) -> HomePage:
         mine = seen_where(tx, caller, project_id)
@@ -169,12 +169,11 @@ async def home_page(at: Session, caller: Caller, *, project_id: str | None = Non
             if len(cards[place]) < LISTED:
                 cards[place].append(plan_card(tx, plan, loop, paths))
         questions = tx.find(Question, state=QuestionState.OPEN, order_by=("created_at",), **mine)
-        asked = {one.task_id for one in questions}
         return HomePage(
             questions=tuple(question_view(tx, one) for one in questions),
             plans={place: tuple(found) for place, found in cards.items()},
             today=_today(tx, mine, min(limits, default=None)),
-            alerts=tuple(one for one in found if one.task_id is None or one.task_id not in asked),
+            alerts=found,
             accounts=_accounts(tx, caller),
             projects=tx.count(Project, **({"id": mine["project_id"]} if mine else {})),
             finished=tx.count(Plan, status=list(ENDED_PLAN), made_for=None, **mine),

@@ -16,13 +16,13 @@ from loopwright.engine.views.metrics import Figures
 from loopwright.ports import Tx
 from loopwright.services.dashboard.home import PlanCard, plan_card
 from loopwright.services.homes.session import Session
-from loopwright.services.projects.found_work import FoundWork, find_work
+from loopwright.services.projects.found_work import FoundWork, find_work, format_name
 from loopwright.services.remote.loops import LoopHealth, LoopView, loop_health, loop_views
 from loopwright.services.remote.pages import Asked, find_page
 from loopwright.services.remote.rounds import is_in_rounds
 from loopwright.services.remote.seen import acting, seen_loop, seen_project, seen_where
 from loopwright.services.remote.templates import RegisteredTemplate, list_templates
-from loopwright.services.reports.alerts import Alert
+from loopwright.services.reports.alerts import OF_LOOPS, Alert
 from loopwright.services.reports.attention import loop_report
 
 _HISTORY: Final = 50
@@ -64,6 +64,8 @@ class LoopPage:
     """Everything on the page of a loop."""
 
     loop: LoopView
+    format_name: str
+    """What people call the format of its source."""
     project: Project
     health: LoopHealth
     actions: LoopActions
@@ -126,6 +128,7 @@ async def loop_page(at: Session, caller: Caller, loop_id: str) -> LoopPage:
         project = seen_project(tx, caller, loop.project_id)
         return LoopPage(
             loop=report.loop,
+            format_name=format_name(loop.source_kind),
             project=project,
             in_rounds=is_in_rounds(loop, project),
             health=health,
@@ -135,9 +138,7 @@ async def loop_page(at: Session, caller: Caller, loop_id: str) -> LoopPage:
             figures=report.figures,
             # The top of the page says why the loop rests.
             alerts=tuple(
-                one
-                for one in report.alerts
-                if one.kind not in ("loop_paused", "loop_needs_you") and not one.acknowledged_by
+                one for one in report.alerts if one.kind not in OF_LOOPS and not one.acknowledged_by
             ),
         )
 

@@ -437,8 +437,8 @@ def check_gates(settings: Settings, work: PlannedWork) -> None:
         raise Refused(
             f"nothing would check the work of: {listed(bare)}",
             code="no_gates",
-            hint="`loopwright init` finds your project's checks; or give the tasks acceptance commands; "
-            "or --allow-unverified to land unchecked work",
+            hint="run `loopwright init`, which finds the project's checks; or give the tasks acceptance commands; "
+            "or set `allow_unverified` to land unchecked work",
         )
 
 

@@ -23,6 +23,7 @@ class FoundWork:
     """One source in a project."""
 
     kind: str
+    format_name: str
     path: Path
     open: int = 0
     total: int = 0
@@ -34,10 +35,18 @@ class FoundWork:
 
     @property
     def summary(self) -> str:
-        """Its format and how much of it is open."""
+        """Its kind, as `--source` takes it, and how much of it is open."""
+        return self._with_state(self.kind)
+
+    @property
+    def summary_in_words(self) -> str:
+        """What people call its format, and how much of it is open."""
+        return self._with_state(self.format_name)
+
+    def _with_state(self, name: str) -> str:
         if self.problem:
-            return f"{self.kind}, cannot be read"
-        return self.kind if self.is_prompt else f"{self.kind}, {self.open} of {self.total} open"
+            return f"{name}, cannot be read"
+        return name if self.is_prompt else f"{name}, {self.open} of {self.total} open"
 
 
 def find_work(folder: Path) -> tuple[FoundWork, ...]:
@@ -45,6 +54,15 @@ def find_work(folder: Path) -> tuple[FoundWork, ...]:
     sources = {one.kind: one for one in registry.sources()}
     found = [_read(sources[kind], path) for kind, path in _places(folder, tuple(sources.values()))]
     return tuple(sorted(found, key=_rank))
+
+
+def format_name(kind: str) -> str:
+    """Return what people call a format; its kind if the package that reads it is gone."""
+    return _called(registry.source(kind)) if kind in registry.known_sources() else kind
+
+
+def _called(source: Source) -> str:
+    return source.format_name or source.kind
 
 
 def _rank(found: FoundWork) -> tuple[bool, bool, float, int, str]:
@@ -84,9 +102,16 @@ def _read(source: Source, path: Path) -> FoundWork:
         work = read(source, path)
     except (UserError, OSError) as broken:
         problem = str(broken) or called(path)
-        return FoundWork(kind=source.kind, path=path, changed_at=changed_at, problem=problem)
+        return FoundWork(
+            kind=source.kind,
+            format_name=_called(source),
+            path=path,
+            changed_at=changed_at,
+            problem=problem,
+        )
     return FoundWork(
         kind=source.kind,
+        format_name=_called(source),
         path=path,
         open=len(to_do(work)),
         total=len(work.tasks),

@@ -8,6 +8,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from loopwright.adapters.traces import otlp
+from loopwright.core.policy.escalations import is_given_up
 from loopwright.core.rows.alert_rows import Acknowledgement
 from loopwright.core.rows.events import Event
 from loopwright.core.rows.model import Attempt, Loop, Plan, Task, Worker
@@ -28,6 +29,7 @@ from loopwright.core.values.states import (
     QuestionState,
     TaskState,
 )
+from loopwright.engine.rows.escalations import open_ones
 from loopwright.engine.views.limit_views import cap_views
 from loopwright.engine.views.worker_views import live_workers
 from loopwright.ports import NOT_NULL, Tx
@@ -42,6 +44,8 @@ _REMEMBERED: Final = timedelta(days=90)
 _MOST: Final = 200
 _FAILED: Final = 3
 """How often in a row a target of `notify` or `otlp_endpoint` fails until that is an alert."""
+OF_LOOPS: Final = frozenset({"loop_needs_you", "loop_not_started", "loop_paused"})
+"""The kinds of alerts that give the reason of a loop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,9 +129,13 @@ def _with_acknowledgement(alert: Alert, known: Acknowledgement | None, now: date
 def _of_loops(tx: Tx, where: Mapping[str, Any]) -> Iterator[Alert]:
     rest = tx.find(Loop, state=(LoopState.FAILED, LoopState.PAUSED), **where)
     plans = {one.id: one for one in tx.find(Plan, id=[one.plan_id for one in rest if one.plan_id])}
+    failed = tx.tally(Task, "plan_id", plan_id=list(plans), status=TaskState.ERROR) if plans else {}
     for loop in rest:
         plan = plans.get(loop.plan_id or "")
         is_failed = loop.state is LoopState.FAILED
+        if is_failed and plan is not None and plan.status is PlanState.RUNNING and failed.get(plan.id):
+            # Each failed task is an alert, and what you decide about them continues the loop.
+            continue
         rounds = plan is None and loop.source_kind == FOLDER_KIND and bool(loop.reason)
         if not rounds and (plan is None or plan.status in ENDED_PLAN):
             continue
@@ -145,6 +153,18 @@ def _of_loops(tx: Tx, where: Mapping[str, Any]) -> Iterator[Alert]:
             plan_id=plan.id if plan else None,
             since=loop.updated_at,
         )
+    for loop in tx.find(Loop, state=LoopState.IDLE, deleted_at=None, **where):
+        if loop.reason and loop.start is None:
+            yield Alert(
+                id=f"loop:{loop.id}:not_started",
+                severity=Severity.ERROR,
+                kind="loop_not_started",
+                message=f"{loop.name} could not start: {loop.reason}",
+                hint="fix that, then start the loop again",
+                project_id=loop.project_id,
+                loop_id=loop.id,
+                since=loop.updated_at,
+            )
 
 
 def _of_plans(tx: Tx, where: Mapping[str, Any]) -> Iterator[Alert]:
@@ -183,7 +203,11 @@ def _of_plans(tx: Tx, where: Mapping[str, Any]) -> Iterator[Alert]:
                     # The time of its warning is unknown.
                     since=plan.executed_at or plan.created_at,
                 )
+        asked = {one.task_id for one in open_ones(tx, plan_id=plan.id)}
         for task in tx.find(Task, plan_id=plan.id, status=TaskState.ERROR):
+            if task.id in asked:
+                # The answer to the question decides about the task: it is one alert.
+                continue
             yield Alert(
                 id=f"task:{task.id}:failed",
                 severity=Severity.ERROR,
@@ -202,7 +226,7 @@ def _of_questions(tx: Tx, where: Mapping[str, Any]) -> Iterator[Alert]:
     for one in tx.find(Question, state=QuestionState.OPEN, order_by=("created_at",), limit=_MOST, **where):
         yield Alert(
             id=f"question:{one.id}",
-            severity=Severity.WARNING,
+            severity=Severity.ERROR if is_given_up(one.kind, one.key) else Severity.WARNING,
             kind="needs_response",
             message=one.text[:500],
             hint=f"answer it: POST /api/questions/{one.id}/answer",

@@ -3,7 +3,17 @@
 from tests.cases import each_case
 from tests.wording_plugin import Wording
 
-from loopwright.core.values.wording import clean, counted, dollars, duration, grouped, listed, money, one_line
+from loopwright.core.values.wording import (
+    advised,
+    clean,
+    counted,
+    dollars,
+    duration,
+    grouped,
+    listed,
+    money,
+    one_line,
+)
 
 
 @each_case(
@@ -14,6 +24,10 @@ from loopwright.core.values.wording import clean, counted, dollars, duration, gr
         (counted(1, "task"), "1 task"),
         (counted(2, "task"), "2 tasks"),
         (counted(2, "entry", "entries"), "2 entries"),
+        (advised("no gates", ""), "no gates"),
+        (advised("no gates", "add one"), "No gates. Add one."),
+        (advised("git is missing?", "`apt` has it."), "Git is missing? `apt` has it."),
+        (advised("plan.md: empty", "Look."), "plan.md: empty. Look."),
         (one_line("a\x1b\nb"), "a b"),
         (one_line("abcdef", limit=4), "abc…"),
         (money(1_250_000), "$1.25"),

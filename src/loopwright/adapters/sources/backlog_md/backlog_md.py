@@ -57,6 +57,7 @@ class BacklogMdSource(Source):
     """Reads one task, or every task of a backlog."""
 
     kind = "backlog_md"
+    format_name = "Backlog.md"
     usual_places: ClassVar = ("backlog/tasks", ".backlog/tasks")
 
     def recognises(self, place: Path) -> bool:

@@ -80,6 +80,7 @@ class BeadsSource(Source):
     """Reads and writes `.beads/issues.jsonl`; with the tracker's own program, `write_to_program` is the way instead."""
 
     kind = "beads"
+    format_name = "Beads issues"
     usual_places = (".beads",)
 
     def recognises(self, place: Path) -> bool:

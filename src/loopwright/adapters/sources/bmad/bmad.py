@@ -51,6 +51,7 @@ class BmadSource(ChecklistSource):
     """Reads a story or a sprint, ticks the boxes of the story, and writes the status of stories in the sprint."""
 
     kind = "bmad"
+    format_name = "BMAD"
     usual_places = (
         "_bmad-output/implementation-artifacts/sprint-status.yaml", "docs/sprint-artifacts/sprint-status.yaml",
         "docs/stories/sprint-status.yaml", "docs/sprint-status.yaml", "docs/stories/*.story.md",

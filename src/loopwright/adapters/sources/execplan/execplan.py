@@ -32,6 +32,7 @@ class ExecPlanSource(ChecklistSource):
     """Reads the boxes of *Progress*; everything else in the file is for all tasks."""
 
     kind = "execplan"
+    format_name = "ExecPlan"
     file_name = "EXECPLAN.md"
     usual_places = ("EXECPLAN.md", "execplans/[!Rr]*.md", "docs/exec-plans/active/[!Rr]*.md")
 

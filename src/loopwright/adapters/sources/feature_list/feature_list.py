@@ -46,6 +46,7 @@ class FeatureListSource(Source):
     """Reads and writes a feature_list.json."""
 
     kind = "feature_list"
+    format_name = "Feature list"
     usual_places = ("feature_list.json", "*/feature_list.json", ".harness/feature_list.json")
 
     def recognises(self, place: Path) -> bool:

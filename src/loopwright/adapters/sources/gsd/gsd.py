@@ -52,6 +52,7 @@ class GsdSource(Source):
     """Reads one plan, all plans of a phase, or the roadmap."""
 
     kind = "gsd"
+    format_name = "GSD"
     usual_places: ClassVar = (f"{FOLDER}/phases/*/*-PLAN.md", f"{FOLDER}/ROADMAP.md")
 
     def canonical(self, place: Path) -> Path:

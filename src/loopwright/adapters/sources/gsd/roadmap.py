@@ -26,6 +26,7 @@ class RoadmapSource(ChecklistSource):
     """Reads `- [ ] **Phase 3: Name** - what it brings`; the boxes of its plans are parts of the phase."""
 
     kind = "gsd"
+    format_name = "GSD"
     file_name = "ROADMAP.md"
     beside: ClassVar = ("PROJECT.md", "REQUIREMENTS.md", "STATE.md")
 

@@ -48,6 +48,7 @@ class IssuesSource(Source):
     """Reads an export, and closes in it what is done; you close the issues on the forge."""
 
     kind = "issues_json"
+    format_name = "Exported issues"
     usual_places = ("issues.json", "*issues*.json", "docs/*issues*.json")
 
     def recognises(self, place: Path) -> bool:

@@ -14,6 +14,7 @@ class KiroSource(ChecklistSource):
     """Reads `- [ ] 1. Build the model` with its parts; `- [ ]*` is optional, and `- [-]` is in progress."""
 
     kind = "kiro"
+    format_name = "Kiro"
     usual_places = (".kiro/specs/*/tasks.md",)
     beside: ClassVar = (
         "requirements.md", "bugfix.md", "design.md", "research.md", "../../steering/*.md",

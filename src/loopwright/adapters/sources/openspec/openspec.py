@@ -16,6 +16,7 @@ class OpenSpecSource(ChecklistSource):
     """Reads `- [ ] 1.1 Add the command` below headings such as `## 1. Command line`."""
 
     kind = "openspec"
+    format_name = "OpenSpec"
     usual_places = ("openspec/changes/*/tasks.md",)
     beside: ClassVar = ("proposal.md", "design.md", "specs/*/spec.md", "specs/*/*/spec.md")
 

@@ -38,6 +38,7 @@ class OrchestratorSource(Source):
     """Reads the active roadmap of an `orchestrator/` folder, and closes its milestones."""
 
     kind = "orchestrator"
+    format_name = "Orchestrator folder"
     usual_places = ("orchestrator",)
 
     def recognises(self, place: Path) -> bool:

@@ -50,6 +50,7 @@ class PlanMdSource(Source):
     """Reads a plan made of checkboxes, and keeps its marks."""
 
     kind = "plan_md"
+    format_name = "Checkbox plan"
     usual_places = ("*plan.md", "*PLAN.md", "[Tt]asks.md", "TASKS.md", "conductor/tracks/*", "plans/*.md")
 
     def recognises(self, place: Path) -> bool:

@@ -35,6 +35,7 @@ class PrdJsonSource(Source):
     """Reads and writes a prd.json."""
 
     kind = "prd_json"
+    format_name = "Ralph's prd.json"
     usual_places = (
         "prd.json",
         "scripts/ralph/prd.json",

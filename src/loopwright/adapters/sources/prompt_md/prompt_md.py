@@ -25,6 +25,7 @@ class PromptSource(Source):
     """Reads a prompt; it has no place for a status."""
 
     kind = "prompt_md"
+    format_name = "Prompt loop"
     usual_places = ("PROMPT*.md", "prompt.md", ".ralph/PROMPT.md")
 
     def recognises(self, place: Path) -> bool:

@@ -27,6 +27,7 @@ class SpecSource(YamlSource):
     """Reads a plan that says `write_status: true`, and writes there how its tasks stand."""
 
     kind = "spec"
+    format_name = "Plan file"
 
     def recognises(self, place: Path) -> bool:
         """Take a plan file that asks for it."""

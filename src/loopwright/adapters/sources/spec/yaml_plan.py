@@ -45,6 +45,7 @@ class YamlSource(Source):
     """Reads a plan from one YAML or JSON file."""
 
     kind = "yaml"
+    format_name = "Plan file"
     usual_places = ("plan.yaml", "plan.yml", "plans/*.yaml", "plans/*.yml")
 
     def recognises(self, place: Path) -> bool:

@@ -21,6 +21,7 @@ class SpecKitSource(ChecklistSource):
     """Reads `- [ ] T012 [P] [US1] Create the model`, in phases; or headings such as `### T012: Create the model`."""
 
     kind = "speckit"
+    format_name = "Spec Kit"
     usual_places = ("specs/*/tasks.md",)
     beside: ClassVar = (
         "spec.md", "plan.md", "requirements.md", "design.md", "data-model.md", "research.md", "quickstart.md",

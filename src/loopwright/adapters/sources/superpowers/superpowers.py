@@ -32,6 +32,7 @@ class SuperpowersSource(ChecklistSource):
     """Reads each heading `Task N` as a task; the boxes below it are its steps."""
 
     kind = "superpowers"
+    format_name = "Superpowers plan"
     file_name = ""
     usual_places = ("docs/superpowers/plans/[!Rr]*.md", "docs/plans/[!Rr]*.md")
 

@@ -42,6 +42,7 @@ class TaskMasterSource(Source):
     """Reads and writes a tasks.json; its state.json names the tag that is meant."""
 
     kind = "task_master"
+    format_name = "Task Master"
     usual_places = (".taskmaster/tasks/tasks.json", ".taskmaster/tasks.json", "tasks/tasks.json")
 
     def recognises(self, place: Path) -> bool:

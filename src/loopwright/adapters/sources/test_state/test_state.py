@@ -52,6 +52,7 @@ class LoopTestsSource(Source):
     """Reads and writes a test-state.json, with the config.json that it belongs to if there is one."""
 
     kind = "test_state"
+    format_name = "Test state"
     usual_places = (
         "test-state.json",
         "specs/test-state.json",

@@ -62,6 +62,7 @@ class ThoughtsSource(Source):
     """Reads phase plans from a folder, from one overview, or from one file by itself."""
 
     kind = "thoughts"
+    format_name = "Phase files"
     usual_places = ("thoughts", "thoughts/*/plans", "thoughts/*/plans/*.md")
 
     def recognises(self, place: Path) -> bool:

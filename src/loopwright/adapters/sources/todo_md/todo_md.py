@@ -40,6 +40,7 @@ class TodoMdSource(ChecklistSource):
     """Reads bullets; where sections consist of text, each heading is a task."""
 
     kind = "todo_md"
+    format_name = "To-do list"
     file_name = "TODO.md"
     usual_places = ("TODO.md", "fix_plan.md", ".ralph/fix_plan.md", "IMPLEMENTATION_PLAN.md")
 
