@@ -142,12 +142,14 @@ class Foreground:
 
 
 def showing(*, quiet: bool) -> Drive:
-    """Return a driver that shows a plan on this terminal; the same command continues the plan."""
+    """Return a driver that shows plans on this terminal; the same command continues them."""
+    footer = "Ctrl-C pauses the plan and keeps all work; the same command continues."
 
     async def drive(at: Session, plan: Plan, submitter: str) -> Rested:
-        display = Display(
-            footer="Ctrl-C pauses the plan and keeps all work; the same command continues.", quiet=quiet
-        )
+        nonlocal footer
+        display = Display(footer=footer, quiet=quiet)
+        if not display.is_live:
+            footer = ""  # lines stay on the terminal, so one is enough
         foreground = Foreground(at, plan, actor=actor(), display=display, submitter=submitter)
         return await foreground.rested()
 

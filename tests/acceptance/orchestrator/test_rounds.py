@@ -16,7 +16,6 @@ from tests.acceptance.control.workshop import Workshop, kill, refused
 from tests.acceptance.orchestrator.bundle import ADVANCED, play, prepared, record, state, statuses, usual
 from tests.cases import each_case
 from tests.once import once
-from tests.waiting import eventually
 
 from loopwright.adapters.sources.schemas import source_schemas
 from loopwright.cli.shell.exits import ExitCode
@@ -34,8 +33,8 @@ SCHEMAS = {
 
 
 @pytest.fixture(scope="module")
-def corrected(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
-    """One round that the reviewer rejects once, in a repository without the files of the named exits."""
+def carried_out(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workshop, str]:
+    """One round that the reviewer rejects once, in a repository without the files of the named exits; its output."""
 
     def carry_out(place: Path) -> Any:
         shop = Workshop(place)
@@ -44,8 +43,20 @@ def corrected(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
 
     place, said = once(tmp_path_factory, "corrected", carry_out)
     assert said.code == 0, said.out + said.err
-    assert "The roadmap is done." in said.out
-    return Workshop(place)
+    return Workshop(place), said.out
+
+
+@pytest.fixture(scope="module")
+def corrected(carried_out: tuple[Workshop, str]) -> Workshop:
+    return carried_out[0]
+
+
+def test_a_run_says_once_how_to_pause_it_and_that_the_roadmap_is_done(
+    carried_out: tuple[Workshop, str],
+) -> None:
+    told = carried_out[1]
+    assert told.count("Ctrl-C pauses the plan") == 1
+    assert told.count("The roadmap is done.") == 1
 
 
 @pytest.mark.capability("C050")
@@ -217,10 +228,8 @@ def test_the_integration_waits_only_for_the_workers_that_block_it(shop: Workshop
     gate = shop.gate("right")
     play(shop, right=[[gate.step, {"run": "python3 tools/roles.py right"}]])
     running = shop.start("run", "orchestrator")
-    shop.until_started("left", "right")
-    states = eventually(
-        lambda: _states(shop)["implement"] is TaskState.RUNNING and _states(shop), timeout=120
-    )
+    shop.until_started("left", "right", "implement")
+    states = _states(shop)
     assert (states["left"], states["right"]) == (TaskState.COMPLETE, TaskState.RUNNING)
     gate.let_go()
     assert running.process.wait(timeout=200) == 0
@@ -570,6 +579,29 @@ def test_a_role_that_you_commit_after_its_round_was_blocked_is_read(shop: Worksh
     said = shop("run", "orchestrator", timeout=200)
     assert said.code == 0, said.out + said.err
     assert shop.started_keys() == ["plan", "implement", "review"]
+
+
+@pytest.mark.capability("C063")
+@pytest.mark.more
+def test_a_role_that_you_change_and_commit_during_a_round_is_read_from_the_next_round_on(
+    shop: Workshop,
+) -> None:
+    prepared(shop, 2)
+    gate = shop.gate("plan")
+    play(shop, plan=[[gate.step, {"run": "python3 tools/roles.py plan"}]])
+    running = shop.start("run", "orchestrator")
+    shop.until_started("plan")
+    path = "orchestrator/roles/reviewer.md"
+    rewritten(shop, path, "The prompt of the reviewer.", "Another prompt.")
+    shop.git("commit", "-qm", "another reviewer", "--", path)
+    gate.let_go()
+    assert running.process.wait(timeout=280) == 0
+    reviews = [plan for plan in shop.rows(Plan) if plan.title.endswith("review by the reviewer")]
+    briefs = [task.description for plan in reviews for task in tasks_of(shop, plan)]
+    assert [("The prompt of the reviewer." in one, "Another prompt." in one) for one in briefs] == [
+        (True, False),
+        (False, True),
+    ]
 
 
 def test_rounds_in_the_background_need_a_daemon(shop: Workshop) -> None:

@@ -1,7 +1,7 @@
 """Run an orchestrator folder in rounds: the checks before it begins, and the controller that drives it."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from loopwright.adapters.git.branches.round_branches import RoundBranches
@@ -9,6 +9,7 @@ from loopwright.adapters.machine.host import new_id
 from loopwright.adapters.sources.orchestrator.orchestrator import OrchestratorSource
 from loopwright.adapters.sources.orchestrator.roadmap_bundle import is_template
 from loopwright.app import repositories
+from loopwright.config.resolve import Settings
 from loopwright.core.orchestrator import manifest
 from loopwright.core.orchestrator.self_check import Ending
 from loopwright.core.values.errors import BadPlan, Refused
@@ -75,14 +76,21 @@ async def run_rounds(
         found = await project_settings(glance, start.sha, place, request.settings_file)
         await check_prompts(glance, start.sha, place)
     work = _work(plane)
-    settings = settings_for(
-        flags=request.flags,
-        plan=work,
-        plan_name=manifest.FOLDER,
-        loop=manifest.FOLDER,
-        project_text=found.text,
-        project_name=found.name,
-    )
+
+    def settings_with(plan: PlannedWork | None) -> Settings:
+        return settings_for(
+            flags=request.flags,
+            plan=plan,
+            plan_name=manifest.FOLDER,
+            loop=manifest.FOLDER,
+            project_text=found.text,
+            project_name=found.name,
+        )
+
+    # The folder counts rounds and the setting counts agents: one round alone may have several workers.
+    settings = settings_with(replace(work, settings={}) if work is not None else None)
+    if state.max_parallel_rounds > settings.values.parallel:
+        settings = settings_with(work)
     nothing = PlannedWork(title="rounds", tasks=(), sha256="")
     check_plan(settings, nothing)
     check_agents(settings, nothing)
