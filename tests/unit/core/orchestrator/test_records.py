@@ -41,6 +41,7 @@ from loopwright.core.orchestrator.manifest import (
     round_file,
     update_file,
     worker_file,
+    worktree,
 )
 from loopwright.core.orchestrator.records import (
     Lineage,
@@ -279,6 +280,7 @@ def test_a_round_waits_for_the_rounds_and_items_that_it_names() -> None:
 def test_one_resolver_knows_the_path_of_each_artefact() -> None:
     assert round_file("review_record", "round-001") == "orchestrator/rounds/round-001/review-record.json"
     assert worker_file("handoff", "round-001", "a") == "orchestrator/rounds/round-001/workers/a/handoff.md"
+    assert worktree("round-001").endswith("/round-001")
     assert update_file("round-001", review=True) == (
         "orchestrator/roadmap-updates/round-001-roadmap-update-review.md"
     )
