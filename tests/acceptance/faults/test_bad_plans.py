@@ -68,7 +68,7 @@ def test_work_that_nothing_would_check_is_refused_before_any_of_it_is_done(sandb
     said = sandbox("run", str(sandbox.plan("unchecked", [task("a")], gates=[])))
     assert said.code == 2
     assert "nothing would check the work of: a" in said.err
-    assert "--allow-unverified" in said.err
+    assert "`allow_unverified`" in said.err
     check_nothing_was_made(sandbox)
 
 
